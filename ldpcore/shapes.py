@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,3 +12,5 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 ByteArray: TypeAlias = npt.NDArray[np.uint8]
 CellArray: TypeAlias = npt.NDArray[np.uint64]
+WordArray: TypeAlias = npt.NDArray[np.uint32]
+AnyArray: TypeAlias = npt.NDArray[Any]

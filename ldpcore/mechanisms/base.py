@@ -1,0 +1,526 @@
+"""What every frequency mechanism is: one object that owns the client's half and the server's half.
+
+The public methods validate once, cut the work into blocks and call small hooks; a mechanism is
+the hooks. Client and server read the same exact fractions, so their parameters cannot drift apart.
+
+Three kinds of mechanism fit. A *pure* one has a support set for each report: a device's own cell is in
+it with probability p, every other cell with probability q (T. Wang, J. Blocki, N. Li, S. Jha, *Locally
+Differentially Private Protocols for Frequency Estimation*, 2017); it gives p and q and inherits estimate,
+variance and counts. One that is not pure leaves p and q None and overrides the estimate and variance
+hooks and, where its statistic is not one number a cell, `counts_shape` and `counts_dtype`.
+
+Consumers are typed against `ldpcore.mechanisms.oracle.FrequencyOracle`, so a test double or a deliberately
+broken mechanism needs no inheritance.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpcore.errors import ParameterError
+from ldpcore.mechanisms.blocks import Key, block_slices, draw_key, join_blocks, map_blocks
+from ldpcore.mechanisms.options import checked_integer, option_names
+from ldpcore.rational import checked_epsilon, log_ceiling, ratio_of
+from ldpcore.shapes import AnyArray, FloatArray, IntArray
+
+MAX_DOMAIN_SIZE = 2**31 - 2
+"""Cells are numbered in 32-bit reports, and hashed modulo the prime 2^31 - 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism(ABC):
+    """A local randomiser over cells 0..domain_size-1 with its unbiased estimator and exact variance.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy parameter on the label: finite, above 0, at most 20.
+    domain_size
+        Number of cells, an integer of at least 2.
+
+    Notes
+    -----
+    Reports made here come from a fast generator that is seeded by the caller: they are for simulation.
+    What ships on a phone is `ldpcore.device`, which takes its bits from the operating system.
+
+    Hooks of a subclass: `_prepare`, `_encode_block`, `_perturb_block`, `_aggregate_block`,
+    `_check_reports`, `_sample`, `_greatest_ratio`, `report_bits`, `p`, `q`; where it is not pure also
+    `_estimate`, `_variance`, `_variance_terms`; for speed `_collect_block`.
+    """
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    summary: ClassVar[str]
+    reference: ClassVar[str]
+    exact_joint_sampler: ClassVar[bool]
+    """Whether `sample_counts` draws from the joint law in time that does not depend on the number of devices.
+
+    Where False it makes every report instead: still the right law, but as slow as `collect`.
+    """
+
+    epsilon: float
+    domain_size: int
+    ratio: Fraction = field(init=False, repr=False, compare=False)
+    """R: e^epsilon rounded down to a multiple of 2^-64; see `ldpcore.rational`."""
+
+    def __post_init__(self) -> None:
+        self._set("epsilon", checked_epsilon(self.epsilon))
+        self._set(
+            "domain_size",
+            checked_integer("domain_size", self.domain_size, minimum=2, maximum=MAX_DOMAIN_SIZE),
+        )
+        self._set("ratio", ratio_of(self.epsilon))
+        self._prepare()
+
+    def _set(self, attribute: str, value: object) -> None:
+        object.__setattr__(self, attribute, value)
+
+    def _prepare(self) -> None:  # noqa: B027 - most mechanisms have no options
+        """Validate the options and derive what is needed once; the last step of construction."""
+
+    # -- what the mechanism is -------------------------------------------------------------------
+
+    @property
+    def p(self) -> Fraction | None:
+        """Probability that a report supports the device's own cell, exact; None where not pure."""
+        return None
+
+    @property
+    def q(self) -> Fraction | None:
+        """Probability that a report supports any one other cell, exact; None where not pure."""
+        return None
+
+    @property
+    def pure(self) -> bool:
+        """Whether p and q tell all that estimate and variance need."""
+        return self.p is not None
+
+    @property
+    def epsilon_effective(self) -> float:
+        """Greatest log likelihood ratio of what is really sent, rounded up; never above `epsilon`."""
+        return min(log_ceiling(self._greatest_ratio()), self.epsilon)
+
+    @property
+    @abstractmethod
+    def report_bits(self) -> int:
+        """Bits of one report at fixed width, without the header of the wire format."""
+
+    @property
+    def counts_shape(self) -> tuple[int, ...]:
+        """Shape of the aggregated statistic; (domain_size,) for pure mechanisms."""
+        return (self.domain_size,)
+
+    @property
+    def counts_dtype(self) -> np.dtype[Any]:
+        """Number type of the aggregated statistic: int64, or float64 where reports are real numbers."""
+        return np.dtype(np.int64)
+
+    @property
+    def variance_empty(self) -> float | None:
+        """V0: variance that one device adds to a cell it is not in; None where not of that form."""
+        terms = self._pure_variance_terms()
+        return None if terms is None else float(terms[0])
+
+    @property
+    def variance_slope(self) -> float | None:
+        """V1: what the variance gains for each device that is in the cell; None where not of that form."""
+        terms = self._pure_variance_terms()
+        return None if terms is None else float(terms[1])
+
+    def parameters(self) -> dict[str, object]:
+        """Return everything that defines the mechanism, ready for JSON, fractions as "a/b"."""
+        options = {name: getattr(self, name) for name in option_names(type(self))}
+        return {
+            "mechanism": self.name,
+            "epsilon": self.epsilon,
+            "domain_size": self.domain_size,
+            **options,
+            "ratio": _fraction_text(self.ratio),
+            "p": _fraction_text(self.p),
+            "q": _fraction_text(self.q),
+        }
+
+    # -- the client's half -----------------------------------------------------------------------
+
+    def encode(self, values: npt.ArrayLike, *, rng: np.random.Generator, threads: int = 1) -> AnyArray:
+        """Bring values into report space, without randomising what they say.
+
+        Parameters
+        ----------
+        values
+            (n,) integers, each in [0, domain_size).
+        rng
+            Source of randomness that does not depend on the values (hash seeds, rows).
+        threads
+            Number of threads; the result is the same for any number.
+
+        Returns
+        -------
+        Array
+            First axis n; not private yet.
+
+        Raises
+        ------
+        ParameterError
+            If a value is not an integer or lies outside the domain.
+        """
+        cells, key = self._checked_values(values), draw_key(rng)
+
+        def encode_one(block: int, part: slice) -> AnyArray:
+            return self._encode_block(cells[part], Key(key, block))
+
+        return join_blocks(map_blocks(encode_one, cells.size, threads=threads))
+
+    def perturb(self, encoded: AnyArray, *, rng: np.random.Generator, threads: int = 1) -> AnyArray:
+        """Randomise encoded values; after this a report satisfies epsilon-LDP.
+
+        Parameters
+        ----------
+        encoded
+            What `encode` returned, first axis n.
+        rng
+            Source of the coins.
+        threads
+            Number of threads; the result is the same for any number.
+
+        Returns
+        -------
+        Array
+            Reports, first axis n.
+
+        Raises
+        ------
+        ParameterError
+            If `encoded` cannot have come from `encode`.
+        """
+        self._check_encoded(encoded)
+        key = draw_key(rng)
+
+        def perturb_one(block: int, part: slice) -> AnyArray:
+            return self._perturb_block(encoded[part], Key(key, block))
+
+        return join_blocks(map_blocks(perturb_one, len(encoded), threads=threads))
+
+    def privatize(self, values: npt.ArrayLike, *, rng: np.random.Generator, threads: int = 1) -> AnyArray:
+        """Make one report per device: `perturb` after `encode`, to the byte.
+
+        Parameters
+        ----------
+        values
+            (n,) integers, each in [0, domain_size).
+        rng
+            Source of randomness.
+        threads
+            Number of threads; the result is the same for any number.
+
+        Returns
+        -------
+        Array
+            Reports, first axis n.
+
+        Raises
+        ------
+        ParameterError
+            If a value is not an integer or lies outside the domain.
+        """
+        cells, encode_key, perturb_key = self._checked_values(values), draw_key(rng), draw_key(rng)
+
+        def privatize_one(block: int, part: slice) -> AnyArray:
+            return self._privatize_block(cells[part], Key(encode_key, block), Key(perturb_key, block))
+
+        return join_blocks(map_blocks(privatize_one, cells.size, threads=threads))
+
+    # -- the server's half -----------------------------------------------------------------------
+
+    def aggregate(self, reports: AnyArray) -> AnyArray:
+        """Count what reports support; counts of several batches may be added.
+
+        Parameters
+        ----------
+        reports
+            Reports of this mechanism with these parameters, first axis n.
+
+        Returns
+        -------
+        Array
+            Of shape `counts_shape` and type `counts_dtype`.
+
+        Raises
+        ------
+        ParameterError
+            If shape or type are not those of a report, or a report is one that no client sends.
+        """
+        self._check_reports(reports)
+        counts = np.zeros(self.counts_shape, self.counts_dtype)
+        for part in block_slices(len(reports)):
+            self._aggregate_block(reports[part], counts)
+        return counts
+
+    def collect(self, values: npt.ArrayLike, *, rng: np.random.Generator, threads: int = 1) -> AnyArray:
+        """Make every report and count it, in blocks, so that memory does not grow with the devices.
+
+        The result equals `aggregate(privatize(values, rng=rng))` to the last count, and is the same
+        for any number of threads.
+
+        Parameters
+        ----------
+        values
+            (n,) integers, each in [0, domain_size).
+        rng
+            Source of randomness.
+        threads
+            Number of threads.
+
+        Returns
+        -------
+        Array
+            Of shape `counts_shape` and type `counts_dtype`.
+
+        Raises
+        ------
+        ParameterError
+            If a value is not an integer or lies outside the domain.
+        """
+        cells, encode_key, perturb_key = self._checked_values(values), draw_key(rng), draw_key(rng)
+        threads = checked_integer("threads", threads, minimum=1)
+        partial = [np.zeros(self.counts_shape, self.counts_dtype) for _ in range(threads)]
+
+        def collect_one(block: int, part: slice) -> None:
+            # A thread takes every `threads`-th block, so each partial count has one writer.
+            counts = partial[block % threads]
+            self._collect_block(cells[part], Key(encode_key, block), Key(perturb_key, block), counts)
+
+        map_blocks(collect_one, cells.size, threads=threads)
+        return np.asarray(sum(partial[1:], start=partial[0]))
+
+    def sample_counts(self, true_counts: npt.ArrayLike, *, rng: np.random.Generator) -> AnyArray:
+        """Draw the server's counts directly, without making the reports.
+
+        Parameters
+        ----------
+        true_counts
+            (domain_size,) integers, devices in each cell.
+        rng
+            Source of randomness.
+
+        Returns
+        -------
+        Array
+            Same law as `collect` on devices with these counts. Where `exact_joint_sampler` is False
+            the reports are made after all.
+
+        Raises
+        ------
+        ParameterError
+            If the counts have another shape, are not integers or are negative.
+        """
+        counts = self._checked_cells("true_counts", true_counts)
+        if counts.ndim != 1:
+            raise ParameterError("true_counts", f"true_counts must have one axis, got {counts.ndim}")
+        if counts.dtype.kind not in "iu":
+            raise ParameterError("true_counts", f"true_counts must be integers, got {counts.dtype}")
+        return self._sample(counts.astype(np.int64, copy=False), rng)
+
+    def support(self, counts: npt.ArrayLike, *, n: int) -> AnyArray:
+        """Return how many reports support each cell, or what the estimate uses in place of that.
+
+        Parameters
+        ----------
+        counts
+            What `aggregate` returned.
+        n
+            Number of reports.
+
+        Returns
+        -------
+        Array
+            (domain_size,) numbers; the counts themselves for pure mechanisms.
+        """
+        return self._support(self._checked_counts(counts), checked_integer("n", n, minimum=0))
+
+    def estimate(self, counts: npt.ArrayLike, *, n: int) -> FloatArray:
+        """Invert the randomisation: unbiased device counts a cell, never clipped, possibly negative.
+
+        Parameters
+        ----------
+        counts
+            What `aggregate` returned, shape `counts_shape`; or many of them, with leading axes.
+        n
+            Number of reports. With 0 reports the result is zeros: whoever publishes must say
+            "no data" then, because a measured zero looks the same.
+
+        Returns
+        -------
+        Array
+            (domain_size,) float64, with the leading axes of `counts`.
+
+        Raises
+        ------
+        ParameterError
+            If the shape is another or n is negative.
+        """
+        return self._estimate(self._checked_counts(counts), checked_integer("n", n, minimum=0))
+
+    def variance(self, true_counts: npt.ArrayLike, *, n: int) -> FloatArray:
+        """Return the exact variance of the estimated counts, over the coins of the devices.
+
+        Parameters
+        ----------
+        true_counts
+            (domain_size,) devices in each cell, or an estimate of them; leading axes are kept.
+        n
+            Number of reports.
+
+        Returns
+        -------
+        Array
+            Float64, shape of `true_counts`, in devices squared; n V0 + count V1 for pure mechanisms.
+
+        Raises
+        ------
+        ParameterError
+            If the shape is another or n is negative.
+        """
+        counts = self._checked_cells("true_counts", true_counts, allow_negative=True)
+        return self._variance(counts.astype(np.float64), checked_integer("n", n, minimum=0))
+
+    def variance_terms(self, counts: npt.ArrayLike, *, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return (base, slope): the variance of a cell's estimate is base + count * slope at any true count.
+
+        Parameters
+        ----------
+        counts
+            What `aggregate` returned. Used only where the variance of a cell depends on other cells
+            too; their estimates are then plugged into the base.
+        n
+            Number of reports.
+
+        Returns
+        -------
+        tuple of arrays
+            Two float64 arrays of shape (domain_size,).
+        """
+        return self._variance_terms(self._checked_counts(counts), checked_integer("n", n, minimum=0))
+
+    # -- hooks -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _encode_block(self, values: IntArray, key: Key) -> AnyArray:
+        """Encode one block of at most `BLOCK_DEVICES` valid values."""
+
+    @abstractmethod
+    def _perturb_block(self, encoded: AnyArray, key: Key) -> AnyArray:
+        """Randomise one block of encoded values."""
+
+    def _privatize_block(self, values: IntArray, encode_key: Key, perturb_key: Key) -> AnyArray:
+        """Encode and randomise one block; override to skip the encoded form, with the same result."""
+        return self._perturb_block(self._encode_block(values, encode_key), perturb_key)
+
+    @abstractmethod
+    def _aggregate_block(self, reports: AnyArray, counts: AnyArray) -> None:
+        """Add what one block of checked reports supports to counts."""
+
+    def _collect_block(self, values: IntArray, encode_key: Key, perturb_key: Key, counts: AnyArray) -> None:
+        """Make one block of reports and add it to counts; override to fuse both, with the same result."""
+        self._aggregate_block(self._privatize_block(values, encode_key, perturb_key), counts)
+
+    def _check_encoded(self, encoded: AnyArray) -> None:
+        """Refuse what `encode` cannot have returned; by default encoded values look like reports."""
+        self._check_reports(encoded)
+
+    @abstractmethod
+    def _check_reports(self, reports: AnyArray) -> None:
+        """Refuse reports of another shape or type, or that no client sends."""
+
+    def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> AnyArray:
+        """Draw counts from their joint law; by default by making every report."""
+        return self.collect(np.repeat(np.arange(self.domain_size), true_counts), rng=rng)
+
+    @abstractmethod
+    def _greatest_ratio(self) -> Fraction:
+        """Greatest likelihood ratio of any output between any two values."""
+
+    def _support(self, counts: AnyArray, n: int) -> AnyArray:  # noqa: ARG002 - not needed where pure
+        return counts
+
+    def _estimate(self, counts: AnyArray, n: int) -> FloatArray:
+        p, q = self._pure_pair()
+        return np.asarray(counts * float(1 / (p - q)) - n * float(q / (p - q)), np.float64)
+
+    def _variance(self, true_counts: FloatArray, n: int) -> FloatArray:
+        empty, slope = self._pure_pair_terms()
+        return np.asarray(n * float(empty) + true_counts * float(slope), np.float64)
+
+    def _variance_terms(self, counts: AnyArray, n: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
+        empty, slope = self._pure_pair_terms()
+        return np.full(self.domain_size, n * float(empty)), np.full(self.domain_size, float(slope))
+
+    def _pure_variance_terms(self) -> tuple[Fraction, Fraction] | None:
+        """Exact V0 and V1, or None where the variance is not of the form n V0 + count V1."""
+        return self._pure_pair_terms() if self.pure else None
+
+    # -- helpers ---------------------------------------------------------------------------------
+
+    def _pure_pair(self) -> tuple[Fraction, Fraction]:
+        p, q = self.p, self.q
+        if p is None or q is None:
+            raise NotImplementedError(f"{self.name} has no p and q: it needs its own estimate and variance")
+        return p, q
+
+    def _pure_pair_terms(self) -> tuple[Fraction, Fraction]:
+        p, q = self._pure_pair()
+        return q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
+
+    def _checked_values(self, values: npt.ArrayLike) -> IntArray:
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise ParameterError("values", f"values must have one axis, one per device, got {array.ndim}")
+        if array.size == 0:
+            return np.empty(0, np.int64)
+        if array.dtype.kind not in "iu":
+            raise ParameterError("values", f"values must be integers, numbers of cells, got {array.dtype}")
+        low, high = int(array.min()), int(array.max())
+        if low < 0 or high >= self.domain_size:
+            raise ParameterError(
+                "values",
+                f"values must lie in 0..{self.domain_size - 1}, the cells of the domain, "
+                f"got {low if low < 0 else high}; drop what lies outside before privatizing",
+            )
+        return array.astype(np.int64, copy=False)
+
+    def _checked_cells(
+        self, parameter: str, counts: npt.ArrayLike, *, allow_negative: bool = False
+    ) -> AnyArray:
+        array = np.asarray(counts)
+        if array.ndim == 0 or array.shape[-1] != self.domain_size:
+            raise ParameterError(
+                parameter,
+                f"{parameter} must hold one number for each of {self.domain_size} cells, "
+                f"got shape {array.shape}",
+            )
+        if not allow_negative and array.size and array.min() < 0:
+            raise ParameterError(parameter, f"{parameter} must not be negative, got {array.min()}")
+        return array
+
+    def _checked_counts(self, counts: npt.ArrayLike) -> AnyArray:
+        array = np.asarray(counts)
+        shape = self.counts_shape
+        if array.shape[-len(shape) :] != shape:
+            raise ParameterError(
+                "counts",
+                f"counts of {self.name} over {self.domain_size} cells have shape {shape}, got {array.shape}",
+            )
+        return array
+
+    def _reject(self, what: str) -> ParameterError:
+        return ParameterError("reports", f"reports of {self.name} over {self.domain_size} cells {what}")
+
+
+def _fraction_text(number: Fraction | None) -> str | None:
+    return None if number is None else f"{number.numerator}/{number.denominator}"
