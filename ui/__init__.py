@@ -1,0 +1,1 @@
+"""What the pages share: the scenario and its controls, cached runs, the map, legends, charts."""
