@@ -1,0 +1,213 @@
+"""The service area of a trip file: a built-in city, a box, a polygon, or a box around the points."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+from shapely.geometry import shape
+from shapely.geometry.base import BaseGeometry
+
+from ldpcore.domain import Area
+from ldpcore.errors import ParameterError
+from ldpcore.trips.cities import CITIES, city_area
+from ldpcore.trips.clock import check_timezone
+from ldpcore.trips.quality import share_inside
+from ldpcore.trips.table import TripTable
+
+DEFAULT_TIMEZONE = "UTC"
+_MAX_AREA_BYTES = 32 * 1024 * 1024
+_STEP_DEG = 0.1
+_FILE_ENDINGS = (".geojson", ".json")
+_FORM = "write W,S,E,N in degrees, such as 10.6,59.8,10.9,60.0, or name a .geojson file"
+
+
+def area_from_text(text: str, *, timezone: str | None = None) -> Area:
+    """Read an area as the command line gives it.
+
+    Parameters
+    ----------
+    text
+        "W,S,E,N" in degrees, or the path of a GeoJSON file with polygons.
+    timezone
+        IANA zone; UTC by default.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, or names no area.
+    """
+    if text.strip().lower().endswith(_FILE_ENDINGS):
+        path = Path(text.strip())
+        try:
+            if path.stat().st_size > _MAX_AREA_BYTES:
+                raise ParameterError(
+                    "area", f"{path.name} is larger than {_MAX_AREA_BYTES // 2**20} MB; simplify the polygon."
+                )
+            content = path.read_bytes()
+        except OSError as error:
+            raise ParameterError("area", f"The area file {path.name} cannot be opened.") from error
+        return area_from_geojson(content, label=path.stem, timezone=timezone)
+    parts = text.split(",")
+    try:
+        west, south, east, north = (float(part) for part in parts)
+    except ValueError as error:
+        raise ParameterError("area", f"The area {text[:80]!r} is not four numbers; {_FORM}.") from error
+    return box_area(west, south, east, north, timezone=timezone)
+
+
+def box_area(
+    west: float,
+    south: float,
+    east: float,
+    north: float,
+    *,
+    timezone: str | None = None,
+    from_data: bool = False,
+) -> Area:
+    """Make an area of a box, degrees.
+
+    Raises
+    ------
+    ParameterError
+        If the edges are not numbers in range, or in the wrong order.
+    """
+    edges = f"{west:g},{south:g},{east:g},{north:g}"
+    if not all(math.isfinite(edge) for edge in (west, south, east, north)):
+        raise ParameterError("area", f"The area {edges} has an edge that is not a number; {_FORM}.")
+    if max(abs(south), abs(north)) > 90 or max(abs(west), abs(east)) > 180:
+        raise ParameterError(
+            "area", f"The area {edges} lies beyond ±180 degrees of longitude or ±90 of latitude; {_FORM}."
+        )
+    if west >= east or south >= north:
+        raise ParameterError(
+            "area", f"The area {edges} must have west before east and south before north; {_FORM}."
+        )
+    zone = check_timezone(timezone) if timezone else DEFAULT_TIMEZONE
+    label = f"the box {edges}"
+    return Area("box", label, shapely.box(west, south, east, north), zone, "", from_data)
+
+
+def area_from_geojson(content: bytes, *, label: str = "area", timezone: str | None = None) -> Area:
+    """Make an area of the polygons in a GeoJSON file (WGS 84, longitude first).
+
+    Raises
+    ------
+    ParameterError
+        If it is not GeoJSON or holds no polygon.
+    """
+    try:
+        document = json.loads(content.decode("utf-8-sig"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise ParameterError("area", f"The area file {label} is not GeoJSON.") from error
+    try:
+        polygons = [p for p in _polygons(document) if not p.is_empty]
+        whole = shapely.unary_union([shapely.make_valid(p) for p in polygons])
+    except (
+        shapely.errors.ShapelyError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        IndexError,
+    ) as error:
+        raise ParameterError("area", f"The area file {label} has a polygon that cannot be read.") from error
+    whole = shapely.union_all(
+        [g for g in shapely.get_parts(whole) if g.geom_type in {"Polygon", "MultiPolygon"}]
+    )
+    if whole.is_empty or whole.area == 0:
+        raise ParameterError(
+            "area", f"The area file {label} holds no polygon; draw the outline of the service area."
+        )
+    west, south, east, north = whole.bounds
+    if max(abs(west), abs(east)) > 180 or max(abs(south), abs(north)) > 90:
+        raise ParameterError(
+            "area", f"The area file {label} is not in degrees of longitude and latitude; save it as WGS 84."
+        )
+    zone = check_timezone(timezone) if timezone else DEFAULT_TIMEZONE
+    return Area("polygon", label, whole, zone, "")
+
+
+def _polygons(document: Any) -> Iterator[BaseGeometry]:  # noqa: ANN401 - any JSON
+    kind = document.get("type")
+    if kind == "FeatureCollection":
+        for feature in document["features"]:
+            yield from _polygons(feature)
+    elif kind == "Feature":
+        if document.get("geometry"):
+            yield from _polygons(document["geometry"])
+    elif kind == "GeometryCollection":
+        for part in document["geometries"]:
+            yield from _polygons(part)
+    elif kind in {"Polygon", "MultiPolygon"}:
+        yield shape(document)
+
+
+def choose_area(
+    table: TripTable, *, city: str | None = None, area_text: str | None = None, timezone: str | None = None
+) -> Area:
+    """Choose the service area of a file.
+
+    What the user names is taken. Else it is the built-in city whose box holds at least half of
+    the places, and else the box of the middle 98 % of them (between the 1st and the 99th
+    percentile of latitude and of longitude), rounded outward to 0.1 degrees and marked as taken
+    from the data.
+
+    Parameters
+    ----------
+    table
+        Trips.
+    city
+        Slug of a built-in city.
+    area_text
+        See `area_from_text`.
+    timezone
+        IANA zone of a box or polygon, UTC by default; a city has its own.
+
+    Raises
+    ------
+    ParameterError
+        If both a city and an area are named, or one of them does not exist.
+    """
+    if city and area_text:
+        raise ParameterError("area", "Name a city or an area, not both.")
+    if city:
+        area = city_area(city)
+        return replace(area, timezone=check_timezone(timezone)) if timezone else area
+    if area_text:
+        return area_from_text(area_text, timezone=timezone)
+    lat, lng = _all_places(table)
+    shares = {slug: share_inside(lat, lng, known.bounds) for slug, known in CITIES.items()}
+    best = max(shares, key=lambda slug: shares[slug])
+    if shares[best] >= 0.5:
+        area = city_area(best)
+        return replace(area, timezone=check_timezone(timezone)) if timezone else area
+    south, north = _middle(lat, 90.0)
+    west, east = _middle(lng, 180.0)
+    return box_area(west, south, east, north, timezone=timezone, from_data=True)
+
+
+def _all_places(table: TripTable) -> tuple[np.ndarray[Any, np.dtype[np.float64]], ...]:
+    frame = table.frame
+    sides = [side for side in ("start", "end") if f"{side}_lat" in frame]
+    lat = np.concatenate([frame[f"{side}_lat"].to_numpy(dtype=np.float64) for side in sides])
+    lng = np.concatenate([frame[f"{side}_lng"].to_numpy(dtype=np.float64) for side in sides])
+    known = ~np.isnan(lat) & ~np.isnan(lng)
+    return lat[known], lng[known]
+
+
+def _middle(value: np.ndarray[Any, np.dtype[np.float64]], limit: float) -> tuple[float, float]:
+    low, high = np.quantile(value, [0.01, 0.99])
+    steps = round(1 / _STEP_DEG)
+    # A millionth of a step absorbs that 10.7 * 10 is not 107 in binary.
+    first = math.floor(float(low) * steps + 1e-6)
+    last = math.ceil(float(high) * steps - 1e-6)
+    if last <= first:
+        last = first + 1
+    return max(first / steps, -limit), min(last / steps, limit)

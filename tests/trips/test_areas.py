@@ -1,0 +1,121 @@
+"""The area of a file: what was named, a city, or a box that is marked as taken from the data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ldpcore.errors import ParameterError
+from ldpcore.trips.areas import area_from_text, choose_area
+from ldpcore.trips.read import read_trips
+from ldpcore.trips.table import TripTable
+
+
+def table_of(points: list[tuple[float, float]]) -> TripTable:
+    return read_trips(("lat,lng\n" + "".join(f"{lat},{lng}\n" for lat, lng in points)).encode())
+
+
+def test_half_of_the_points_make_it_a_city() -> None:
+    inside, outside = (40.7, -74.0), (51.9, 4.5)
+    area = choose_area(table_of([inside] * 5 + [outside] * 5))
+    assert (area.name, area.timezone, area.from_data) == ("new_york", "America/New_York", False)
+    assert choose_area(table_of([inside] * 4 + [outside] * 6)).from_data
+
+
+def test_the_box_of_the_middle_is_rounded_outward_and_flagged() -> None:
+    rng = np.random.default_rng(5)
+    lat, lng = rng.normal(59.91, 0.01, 2000), rng.normal(10.75, 0.015, 2000)
+    lat[:3], lng[:3] = 10.0, 90.0  # strays that must not stretch the box
+    area = choose_area(table_of(list(zip(lat.tolist(), lng.tolist(), strict=True))))
+    # 98 % of a normal law lie within 2.33 sd: latitude 59.887 to 59.933, longitude 10.715 to 10.785.
+    assert area.bounds == (10.7, 59.8, 10.8, 60.0)
+    assert (area.from_data, area.timezone) == (True, "UTC")
+
+
+def test_a_point_on_a_grid_line_still_has_an_area() -> None:
+    assert choose_area(table_of([(59.9, 10.7)])).bounds == (10.7, 59.9, 10.8, 60.0)
+
+
+def test_named_areas_win() -> None:
+    table = table_of([(40.7, -74.0)])
+    assert choose_area(table, city="london").name == "london"
+    box = choose_area(table, area_text="-75,40,-73,41", timezone="America/New_York")
+    assert (box.bounds, box.timezone, box.from_data) == (
+        (-75.0, 40.0, -73.0, 41.0),
+        "America/New_York",
+        False,
+    )
+    with pytest.raises(ParameterError, match="not both"):
+        choose_area(table, city="london", area_text="0,0,1,1")
+    with pytest.raises(ParameterError, match="no time zone"):
+        choose_area(table, area_text="0,0,1,1", timezone="Oslo")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1,2,3", "not four numbers"),
+        ("a,b,c,d", "not four numbers"),
+        ("", "not four numbers"),
+        ("nan,0,1,1", "not a number"),
+        ("1,0,0,1", "west before east"),
+        ("0,1,1,1", "south before north"),
+        ("-181,0,0,1", "beyond"),
+        ("0,0,1,91", "beyond"),
+        ("missing.geojson", "cannot be opened"),
+    ],
+)
+def test_an_area_that_is_none_is_one_sentence(text: str, words: str) -> None:
+    with pytest.raises(ParameterError, match=words) as caught:
+        area_from_text(text)
+    assert caught.value.parameter == "area"
+
+
+def test_polygons_of_a_file(tmp_path: Path) -> None:
+    def ring(west: float, east: float) -> list[list[float]]:
+        return [[west, 59.8], [east, 59.8], [east, 60.0], [west, 60.0], [west, 59.8]]
+
+    two = {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {},
+                "geometry": {"type": "Polygon", "coordinates": [ring(10.6, 10.7)]},
+            },
+            {"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [0, 0]}},
+            {"type": "Feature", "properties": {}, "geometry": None},
+            {
+                "type": "Feature",
+                "properties": {},
+                "geometry": {"type": "MultiPolygon", "coordinates": [[ring(10.8, 10.9)]]},
+            },
+        ],
+    }
+    path = tmp_path / "zone.geojson"
+    path.write_text(json.dumps(two))
+    area = area_from_text(str(path))
+    assert (area.label, area.bounds, area.timezone) == ("zone", (10.6, 59.8, 10.9, 60.0), "UTC")
+    assert area.geometry.area == pytest.approx(2 * 0.1 * 0.2)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "is not GeoJSON"),
+        ("[1]", "cannot be read"),
+        ('{"type":"Point","coordinates":[1,2]}', "holds no polygon"),
+        ('{"type":"Polygon","coordinates":[[[1,2],[3]]]}', "cannot be read"),
+        ('{"type":"Polygon","coordinates":[[[262000,6649000],[263000,6649000],[263000,6650000],[262000,6649000]]]}',
+         "not in degrees"),
+        ("[" * 100_000, "is not GeoJSON"),
+    ],
+)  # fmt: skip
+def test_a_bad_area_file_is_one_sentence(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "bad.geojson"
+    path.write_text(content)
+    with pytest.raises(ParameterError, match=words):
+        area_from_text(str(path))
