@@ -3,9 +3,9 @@
 Intervals come from the exact variance of a cell's estimate, n V0 + count V1, whose second term
 depends on the true count: leaving it out makes an interval of nominal 95 % cover 82 % where a cell is full.
 The score interval (E. B. Wilson, *Probable Inference, the Law of Succession, and Statistical Inference*,
-1927) solves (estimate - count)^2 = z^2 (n V0 + count V1) for the count. Where few false supports are expected the
-normal law is not good enough and the exact test of Bin(count, p) + Bin(n - count, q) is inverted instead
-(C. J. Clopper, E. S. Pearson, 1934).
+1927) solves (estimate - count)^2 = z^2 (n V0 + count V1) for the count. Where few false supports are
+expected the normal law is not good enough and the exact test of Bin(count, p) + Bin(n - count, q) is
+inverted instead (C. J. Clopper, E. S. Pearson, 1934).
 
 Nothing here clips an estimate or an interval: a clipped interval of an empty cell covers 97.5 %, not 95 %.
 """

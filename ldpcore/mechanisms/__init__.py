@@ -13,10 +13,16 @@ from types import MappingProxyType
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.direct import GeneralizedRandomizedResponse
+from ldpcore.mechanisms.hashing import OptimizedLocalHashing
 from ldpcore.mechanisms.options import option_defaults, option_names
 from ldpcore.mechanisms.oracle import FrequencyOracle
+from ldpcore.mechanisms.unary import OptimizedUnaryEncoding
 
-_FAMILY: tuple[type[Mechanism], ...] = (GeneralizedRandomizedResponse,)
+_FAMILY: tuple[type[Mechanism], ...] = (
+    GeneralizedRandomizedResponse,
+    OptimizedUnaryEncoding,
+    OptimizedLocalHashing,
+)
 
 MECHANISMS: Mapping[str, type[Mechanism]] = MappingProxyType({entry.name: entry for entry in _FAMILY})
 """Every mechanism by its name, in the order of menus."""

@@ -1,0 +1,132 @@
+"""Unary encodings: one bit per cell, each randomised by itself.
+
+T. Wang, J. Blocki, N. Li, S. Jha, *Locally Differentially Private Protocols for Frequency Estimation*, 2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from ldpcore.errors import ParameterError
+from ldpcore.mechanisms import kernels
+from ldpcore.mechanisms.base import Mechanism
+from ldpcore.mechanisms.blocks import Key
+from ldpcore.mechanisms.packing import bytes_from_words, packed_width, padding_is_clear, words_from_bytes
+from ldpcore.mechanisms.sampling import support_counts
+from ldpcore.shapes import AnyArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnaryEncoding(Mechanism):
+    """A vector with one bit per cell, 1 at the own cell; each bit is then redrawn by itself.
+
+    Notes
+    -----
+    Report: ceil(domain_size / 8) bytes. Cell i is bit i mod 8, counted from the least significant one, of
+    byte i div 8; the bits above the last cell are 0.
+
+    The bit of the own cell is 1 with probability p, every other bit with probability q, independently.
+    Two values differ in two bits, so the likelihood ratio is p (1 - q) / ((1 - p) q). Estimates of
+    different cells are uncorrelated, and independent given the values.
+    """
+
+    exact_joint_sampler: ClassVar[bool] = True
+
+    @property
+    def report_bits(self) -> int:
+        """One bit a cell."""
+        return self.domain_size
+
+    def _greatest_ratio(self) -> Fraction:
+        p, q = self._pure_pair()
+        return p * (1 - q) / ((1 - p) * q)
+
+    def _encode_block(self, values: IntArray, key: Key) -> AnyArray:  # noqa: ARG002 - nothing to draw
+        encoded = np.zeros((values.size, packed_width(self.domain_size)), np.uint8)
+        encoded[np.arange(values.size), values >> 3] = np.left_shift(1, values & 7)
+        return encoded
+
+    def _perturb_block(self, encoded: AnyArray, key: Key) -> AnyArray:
+        byte = encoded.argmax(axis=1)
+        bit = np.bitwise_count(encoded[np.arange(len(encoded)), byte] - np.uint8(1))
+        return self._rows((byte * 8 + bit).astype(np.int64), key)
+
+    def _privatize_block(self, values: IntArray, encode_key: Key, perturb_key: Key) -> AnyArray:  # noqa: ARG002
+        return self._rows(values, perturb_key)
+
+    def _rows(self, values: IntArray, key: Key) -> AnyArray:
+        rows = np.empty((values.size, (self.domain_size + 63) // 64), np.uint64)
+        self._run(values, key, np.empty(0, np.int64), rows)
+        return bytes_from_words(rows, self.domain_size)
+
+    def _collect_block(self, values: IntArray, encode_key: Key, perturb_key: Key, counts: AnyArray) -> None:  # noqa: ARG002
+        self._run(values, perturb_key, counts, np.empty((0, 0), np.uint64))
+
+    def _run(self, values: IntArray, key: Key, counts: IntArray, rows: AnyArray) -> None:
+        law = kernels.unary.unary_law(*self._pure_pair())
+        seed, block = np.uint64(key.seed), np.uint64(key.block)
+        kernels.unary.unary_rows(np.array(values), self.domain_size, *law, seed, block, counts, rows)
+
+    def _aggregate_block(self, reports: AnyArray, counts: AnyArray) -> None:
+        kernels.unary.add_rows(words_from_bytes(reports), counts)
+
+    def _check_encoded(self, encoded: AnyArray) -> None:
+        self._check_reports(encoded)
+        if not (np.bitwise_count(encoded).sum(axis=1, dtype=np.int64) == 1).all():
+            raise ParameterError(
+                "encoded", "encoded values have exactly one bit set each; pass what encode returned"
+            )
+
+    def _check_reports(self, reports: AnyArray) -> None:
+        width = packed_width(self.domain_size)
+        if reports.ndim != 2 or reports.shape[1] != width or reports.dtype != np.uint8:
+            raise self._reject(
+                f"are uint8 of shape (n, {width}), got {reports.dtype} of shape {reports.shape}"
+            )
+        if not padding_is_clear(reports, self.domain_size):
+            raise self._reject("have the padding bits above the last cell clear, got one where they are set")
+
+    def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> IntArray:
+        # Bits are independent given the values and a cell's count uses only its own bits, so the counts
+        # are independent: this is their joint law, not only that of each one.
+        p, q = self._pure_pair()
+        return support_counts(true_counts, float(p), float(q), rng)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizedUnaryEncoding(UnaryEncoding):
+    """Unary encoding that keeps the true bit with probability 1/2 and makes false ones as rare as possible.
+
+    Notes
+    -----
+    Report: ceil(domain_size / 8) bytes, see `UnaryEncoding`.
+
+    With R the ratio, p = 1/2 and q = 1 / (R + 1), so p (1 - q) / ((1 - p) q) = R <= e^epsilon. Among all
+    unary encodings this one has the smallest variance of an empty cell, 4 R / (R - 1)^2 per device; each
+    device in the cell adds exactly 1.
+    """
+
+    name: ClassVar[str] = "oue"
+    label: ClassVar[str] = "Optimised unary encoding"
+    summary: ClassVar[str] = (
+        "The phone sends one bit per cell: its own is right half of the time, the others are rarely set. "
+        "Accuracy does not depend on the number of cells, the size of a report does."
+    )
+    reference: ClassVar[str] = (
+        "T. Wang, J. Blocki, N. Li, S. Jha, "
+        "Locally Differentially Private Protocols for Frequency Estimation, 2017"
+    )
+
+    @property
+    def p(self) -> Fraction:
+        """One half."""
+        return Fraction(1, 2)
+
+    @property
+    def q(self) -> Fraction:
+        """1 / (R + 1)."""
+        return 1 / (self.ratio + 1)
