@@ -20,12 +20,16 @@ from ldpcore.mechanisms.options import checked_integer
 from ldpcore.mechanisms.sampling import support_counts
 from ldpcore.shapes import AnyArray, IntArray
 
-HASH_PRIME = 2**31 - 1
+SHORT_PRIME = 2_642_239
+"""The largest prime whose cube is below 2^64: three coefficients then are one 64-bit seed."""
+
+LONG_PRIME = 2**31 - 1
+"""For domains that the short one cannot tell apart, and for very many buckets, whose widths would differ."""
+
+MOST_BUCKETS_OF_SHORT_PRIME = 4096
 
 HASH_REPORT = np.dtype([("a0", "<u4"), ("a1", "<u4"), ("a2", "<u4"), ("bucket", "<u4")])
-"""One report: the coefficients of its hash and the bucket it names, 16 bytes, little-endian."""
-
-_COEFFICIENT_BITS = 31
+"""One report in memory: the coefficients of its hash and the bucket it names, little-endian."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +39,15 @@ class LocalHashing(Mechanism):
     Notes
     -----
     Report: (a0, a1, a2, bucket), see `HASH_REPORT`. The hash puts a cell into bucket
-    floor(g ((a2 cell^2 + a1 cell + a0) mod P) / P) with P = 2^31 - 1 and coefficients uniform in [0, P),
-    independently of the cell. The bucket is kept with probability p = R / (R + g - 1) and otherwise any
-    other one, so two cells differ in likelihood by at most R, whatever the hash.
+    floor(g ((a2 cell^2 + a1 cell + a0) mod P) / P) with coefficients uniform in [0, P), independently of
+    the cell; P is 2642239, so that a hash is a 64-bit seed, or 2^31 - 1 for more than so many cells or more
+    than 4096 buckets. The bucket is kept with probability p = R / (R + g - 1) and is otherwise any other
+    one, so two cells differ in likelihood by at most R, whatever the hash.
 
     A report supports every cell that its hash puts into the bucket it names: the own cell with
     probability p, any other with probability q = 1 / g. P is a prime, so buckets cannot all have the same
     width and two cells meet with `collision_probability`, not exactly 1 / g; `bias_per_device` is what
-    that does to an estimate: below 3e-11 devices per device at any epsilon up to 20.
+    that does to an estimate: less than one device in five billion reports at any epsilon up to 20.
 
     Values at any three cells are independent, so the mean, the variance and every covariance (0) of the
     estimates are those of an ideal hash. `sample_counts` draws from the joint law under an ideal hash,
@@ -57,6 +62,17 @@ class LocalHashing(Mechanism):
         """Number g of buckets."""
 
     @property
+    def prime(self) -> int:
+        """Modulus P of the hash; every cell and every bucket is below it."""
+        short = self.domain_size <= SHORT_PRIME and self.buckets <= MOST_BUCKETS_OF_SHORT_PRIME
+        return SHORT_PRIME if short else LONG_PRIME
+
+    @property
+    def seed_bits(self) -> int:
+        """Bits of the three coefficients: 64, or 93 with the long prime."""
+        return (self.prime**3 - 1).bit_length()
+
+    @property
     def p(self) -> Fraction:
         """R / (R + g - 1)."""
         return self.ratio / (self.ratio + self.buckets - 1)
@@ -69,9 +85,9 @@ class LocalHashing(Mechanism):
     @property
     def collision_probability(self) -> Fraction:
         """Probability that a fresh hash puts two given cells into the same bucket, exact."""
-        narrow, wide_buckets = divmod(HASH_PRIME, self.buckets)
+        narrow, wide_buckets = divmod(self.prime, self.buckets)
         pairs = wide_buckets * (narrow + 1) ** 2 + (self.buckets - wide_buckets) * narrow**2
-        return Fraction(pairs, HASH_PRIME**2)
+        return Fraction(pairs, self.prime**2)
 
     @property
     def bias_per_device(self) -> Fraction:
@@ -82,8 +98,8 @@ class LocalHashing(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        """Bits of the three coefficients and of the bucket."""
-        return 3 * _COEFFICIENT_BITS + (self.buckets - 1).bit_length()
+        """Bits of the seed and of the bucket."""
+        return self.seed_bits + (self.buckets - 1).bit_length()
 
     def _greatest_ratio(self) -> Fraction:
         return self.p * (self.buckets - 1) / (1 - self.p)
@@ -91,7 +107,12 @@ class LocalHashing(Mechanism):
     def _encode_block(self, values: IntArray, key: Key) -> AnyArray:
         rows = np.empty((values.size, 4), np.uint32)
         kernels.hashing.hash_block(
-            np.array(values), np.uint64(self.buckets), np.uint64(key.seed), np.uint64(key.block), rows
+            np.array(values),
+            np.uint64(self.prime),
+            np.uint64(self.buckets),
+            np.uint64(key.seed),
+            np.uint64(key.block),
+            rows,
         )
         return _reports_of(rows)
 
@@ -107,7 +128,8 @@ class LocalHashing(Mechanism):
         return _reports_of(rows)
 
     def _aggregate_block(self, reports: AnyArray, counts: AnyArray) -> None:
-        kernels.hashing.add_supports(_rows_of(reports), np.uint64(self.buckets), counts)
+        prime, buckets = np.uint64(self.prime), np.uint64(self.buckets)
+        kernels.hashing.add_supports(_rows_of(reports), prime, buckets, counts)
 
     def _check_reports(self, reports: AnyArray) -> None:
         if reports.ndim != 1 or reports.dtype != HASH_REPORT:
@@ -117,8 +139,8 @@ class LocalHashing(Mechanism):
             )
         if reports.size == 0:
             return
-        if max(reports["a0"].max(), reports["a1"].max(), reports["a2"].max()) >= HASH_PRIME:
-            raise self._reject(f"have coefficients below {HASH_PRIME}, got a greater one")
+        if max(reports["a0"].max(), reports["a1"].max(), reports["a2"].max()) >= self.prime:
+            raise self._reject(f"have coefficients below {self.prime}, got a greater one")
         if reports["bucket"].max() >= self.buckets:
             raise self._reject(f"name a bucket below {self.buckets}, got {reports['bucket'].max()}")
 

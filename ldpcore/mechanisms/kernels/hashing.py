@@ -1,12 +1,13 @@
 """Inner loops of local hashing: a random quadratic per report, evaluated over all cells by differences.
 
-The hash of a report is z(cell) = (a2 cell^2 + a1 cell + a0) mod (2^31 - 1), cut into g buckets of equal
-width, give or take one. Three coefficients make the values at any three cells independent and uniform (M.
-N. Wegman, J. L. Carter, *New Hash Functions and Their Use in Authentication and Set Equality*, 1981), so
-that pairs of estimates have exactly the covariance of an ideal hash.
+The hash of a report is z(cell) = (a2 cell^2 + a1 cell + a0) mod P, cut into g buckets of equal width, give or
+take one. Three coefficients make the values at any three cells independent and uniform (M. N. Wegman, J. L.
+Carter, *New Hash Functions and Their Use in Authentication and Set Equality*, 1981), so that pairs of
+estimates have exactly the covariance of an ideal hash.
 
 From one cell to the next z grows by a first difference, which itself grows by 2 a2: two additions modulo the
-prime and one comparison per report and cell. 512 reports advance together.
+prime and one comparison per report and cell. 512 reports advance together. P is below 2^31, so that a sum
+of two residues fits into 32 bits.
 """
 
 from __future__ import annotations
@@ -19,50 +20,34 @@ from ldpcore.mechanisms.kernels.streams import (
     kernel,
     next_below,
     next_bernoulli,
-    next_word,
     stream_of,
 )
 from ldpcore.shapes import IntArray, WordArray
 
-PRIME = 2**31 - 1
-_PRIME = U(PRIME)
-_PRIME32 = np.uint32(PRIME)
 _LANES = 512
 
 
-@inline
-def _modulo(value: np.uint64) -> np.uint64:
-    """Reduce a value below 2^63 modulo 2^31 - 1."""
-    value = (value & _PRIME) + (value >> U(31))
-    value = (value & _PRIME) + (value >> U(31))
-    return value - _PRIME if value >= _PRIME else value
-
-
-@inline
-def _next_coefficient(state: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Return (uniform integer in [0, 2^31 - 1), next state), by rejection."""
-    word, state = next_word(state)
-    while (word >> U(33)) == _PRIME:
-        word, state = next_word(state)
-    return word >> U(33), state
-
-
 @kernel
-def hash_block(
-    values: IntArray, buckets: np.uint64, seed: np.uint64, block: np.uint64, rows: WordArray
+def hash_block(  # noqa: PLR0917 - compiled functions take no keywords
+    values: IntArray,
+    prime: np.uint64,
+    buckets: np.uint64,
+    seed: np.uint64,
+    block: np.uint64,
+    rows: WordArray,
 ) -> None:
     """Fill rows (n, 4) with a fresh hash (a0, a1, a2) and the bucket of the value under it."""
     state = stream_of(seed, block)
     for device in range(values.size):
-        a0, state = _next_coefficient(state)
-        a1, state = _next_coefficient(state)
-        a2, state = _next_coefficient(state)
+        a0, state = next_below(state, prime)
+        a1, state = next_below(state, prime)
+        a2, state = next_below(state, prime)
         cell = U(values[device])
-        place = _modulo(_modulo(_modulo(a2 * cell) + a1) * cell + a0)
+        place = ((a2 * cell + a1) % prime * cell + a0) % prime
         rows[device, 0] = np.uint32(a0)
         rows[device, 1] = np.uint32(a1)
         rows[device, 2] = np.uint32(a2)
-        rows[device, 3] = np.uint32(place * buckets // _PRIME)
+        rows[device, 3] = np.uint32(place * buckets // prime)
 
 
 @kernel
@@ -92,9 +77,10 @@ def _smaller(a: np.uint32, b: np.uint32) -> np.uint32:
 
 
 @kernel
-def add_supports(rows: WordArray, buckets: np.uint64, counts: IntArray) -> None:
+def add_supports(rows: WordArray, prime: np.uint64, buckets: np.uint64, counts: IntArray) -> None:
     """Add to counts, for each cell, how many reports hash it into the bucket they name."""
     cells = counts.size
+    modulus = np.uint32(prime)
     found = np.zeros((cells + 3) // 4 * 4, np.int64)
     place = np.zeros(_LANES, np.uint32)
     step = np.zeros(_LANES, np.uint32)
@@ -106,12 +92,12 @@ def add_supports(rows: WordArray, buckets: np.uint64, counts: IntArray) -> None:
             a0, a1, a2 = U(rows[first + lane, 0]), U(rows[first + lane, 1]), U(rows[first + lane, 2])
             bucket = U(rows[first + lane, 3])
             # The bucket is where low <= z < high; with low folded into a0 one comparison is enough.
-            low = (bucket * _PRIME + buckets - U(1)) // buckets
-            high = ((bucket + U(1)) * _PRIME + buckets - U(1)) // buckets
-            place[lane] = np.uint32(_modulo(a0 + _PRIME - low))
+            low = (bucket * prime + buckets - U(1)) // buckets
+            high = ((bucket + U(1)) * prime + buckets - U(1)) // buckets
+            place[lane] = np.uint32((a0 + prime - low) % prime)
             width[lane] = np.int32(high - low)
-            step[lane] = np.uint32(_modulo(a1 + a2))
-            twist[lane] = np.uint32(_modulo(a2 * U(2)))
+            step[lane] = np.uint32((a1 + a2) % prime)
+            twist[lane] = np.uint32(a2 * U(2) % prime)
         for lane in range(used, _LANES):
             width[lane] = np.int32(0)
         for cell in range(0, cells, 4):
@@ -121,24 +107,24 @@ def add_supports(rows: WordArray, buckets: np.uint64, counts: IntArray) -> None:
                 z, dz, a, w = place[lane], step[lane], twist[lane], width[lane]
                 s0 = np.int32(s0 + np.int32(np.int32(z) < w))
                 z = np.uint32(z + dz)
-                z = _smaller(z, np.uint32(z - _PRIME32))
+                z = _smaller(z, np.uint32(z - modulus))
                 dz = np.uint32(dz + a)
-                dz = _smaller(dz, np.uint32(dz - _PRIME32))
+                dz = _smaller(dz, np.uint32(dz - modulus))
                 s1 = np.int32(s1 + np.int32(np.int32(z) < w))
                 z = np.uint32(z + dz)
-                z = _smaller(z, np.uint32(z - _PRIME32))
+                z = _smaller(z, np.uint32(z - modulus))
                 dz = np.uint32(dz + a)
-                dz = _smaller(dz, np.uint32(dz - _PRIME32))
+                dz = _smaller(dz, np.uint32(dz - modulus))
                 s2 = np.int32(s2 + np.int32(np.int32(z) < w))
                 z = np.uint32(z + dz)
-                z = _smaller(z, np.uint32(z - _PRIME32))
+                z = _smaller(z, np.uint32(z - modulus))
                 dz = np.uint32(dz + a)
-                dz = _smaller(dz, np.uint32(dz - _PRIME32))
+                dz = _smaller(dz, np.uint32(dz - modulus))
                 s3 = np.int32(s3 + np.int32(np.int32(z) < w))
                 z = np.uint32(z + dz)
-                z = _smaller(z, np.uint32(z - _PRIME32))
+                z = _smaller(z, np.uint32(z - modulus))
                 dz = np.uint32(dz + a)
-                dz = _smaller(dz, np.uint32(dz - _PRIME32))
+                dz = _smaller(dz, np.uint32(dz - modulus))
                 place[lane] = z
                 step[lane] = dz
             found[cell] += s0
