@@ -64,9 +64,7 @@ def _write(path: Path, content: bytes) -> None:
 def script_files() -> dict[str, bytes]:
     """Return the map's own browser files by name."""
     return {
-        path.name: path.read_bytes()
-        for path in sorted(_SCRIPTS.iterdir())
-        if path.suffix in _SCRIPT_SUFFIXES
+        path.name: path.read_bytes() for path in sorted(_SCRIPTS.iterdir()) if path.suffix in _SCRIPT_SUFFIXES
     }
 
 

@@ -1,7 +1,12 @@
-"""The legend below the map: numeric breaks, units, and a swatch for each thing that is no number."""
+"""The legend below the map: numeric breaks, units, and a swatch for each thing that is no number.
+
+Plain HTML for `st.html`, which keeps no inline SVG; pictures are therefore images with their SVG
+inside the address. Whatever text comes from outside is escaped.
+"""
 
 from __future__ import annotations
 
+import base64
 from html import escape
 
 import numpy as np
@@ -19,8 +24,11 @@ from ui.palettes import (
     vsup_swatch,
 )
 
-_BAR_WIDTH = 260
+_BAR_WIDTH = 264
 _BAR_HEIGHT = 14
+_CHARACTER_WIDTH = 7.6
+"""Pixels of one tabular digit at 14 pixels, rounded up."""
+_HEXAGON = "M10 .8 18 5.4v9.2L10 19.2 2 14.6V5.4Z"
 
 
 def legend_html(
@@ -31,8 +39,8 @@ def legend_html(
     hatched: bool = True,
     vsup: bool = False,
     counts_label: str = "Devices per cell",
+    counts_note: str = "Truth and Published share this scale.",
     error_label: str = "Published less truth, devices",
-    counts_note: str = "Truth and Published share this scale",
 ) -> str:
     """Return the legend as HTML that needs no script and no style sheet.
 
@@ -48,7 +56,7 @@ def legend_html(
         Whether any cell on the map is hatched.
     vsup
         Whether the estimates are drawn in the value-suppressing palette; its wedge is then added.
-    counts_label, error_label, counts_note
+    counts_label, counts_note, error_label
         What is counted, in words with the unit; shown as text, whatever they contain.
 
     Returns
@@ -57,17 +65,27 @@ def legend_html(
         One block that wraps on a narrow screen.
     """
     theme = tokens(dark=dark)
-    parts = [_counts(scale, counts_label, counts_note, theme, dark=dark)]
+    counts = [
+        (float(scale.position(value)), thousands(value) + ("+" if value == scale.top else ""))
+        for value in scale.breaks
+    ]
+    note = "The colours of Truth." if vsup else counts_note
+    parts = [_block(counts_label, _bar("counts", counts, theme, dark=dark), theme, note)]
     if vsup:
         parts.append(_wedge(scale, theme, dark=dark))
     parts.append(_swatches(theme, dark=dark, hatched=hatched))
     if errors is not None:
-        parts.append(_error(errors, error_label, theme, dark=dark))
+        limit = thousands(errors.limit)
+        places = [(0.0, f"{MINUS}{limit}"), (0.5, "0"), (1.0, f"+{limit}")]
+        bar = _bar("error", places, theme, dark=dark)
+        parts.append(_block(error_label, bar, theme, "Left of 0: too low. Right of 0: too high."))
     style = (
-        "display:flex;flex-wrap:wrap;gap:12px 32px;align-items:flex-start;font-size:14px;line-height:1.35;"
+        "display:flex;flex-wrap:wrap;gap:16px 32px;align-items:flex-start;font-size:14px;line-height:1.35;"
         f"font-variant-numeric:tabular-nums;color:{theme.text}"
     )
-    return f'<div role="group" aria-label="Legend" data-testid="legend" style="{style}">{"".join(parts)}</div>'
+    return (
+        f'<div role="group" aria-label="Legend" data-testid="legend" style="{style}">{"".join(parts)}</div>'
+    )
 
 
 def _block(title: str, body: str, theme: Tokens, note: str = "") -> str:
@@ -84,52 +102,70 @@ def _gradient(name: str, *, dark: bool) -> str:
     return f"linear-gradient(90deg,{','.join(RAMPS[name].css(int(at), dark=dark) for at in stops)})"
 
 
-def _bar(gradient: str, theme: Tokens) -> str:
-    return (
-        f'<div style="height:{_BAR_HEIGHT}px;border-radius:4px;box-sizing:border-box;'
-        f'border:1px solid {theme.grid};background:{gradient}"></div>'
-    )
-
-
-def _labels(places: list[tuple[float, str]]) -> str:
-    """Return labels under a bar, each at its share of the width; the outer ones stay inside it."""
+def _bar(name: str, places: list[tuple[float, str]], theme: Tokens, *, dark: bool) -> str:
+    """Return a ramp with labels under it, each at its share of the width."""
+    ticks = []
     spans = []
-    for share, text in places:
+    for share, text in _without_overlap(places):
+        # The outer labels stay inside the bar.
         shift = "0" if share <= 0 else "-100%" if share >= 1 else "-50%"
         spans.append(
             f'<span style="position:absolute;left:{100 * share:.1f}%;transform:translateX({shift});'
             f'white-space:nowrap">{escape(text)}</span>'
         )
-    return f'<div style="position:relative;height:20px">{"".join(spans)}</div>'
+        if 0 < share < 1:
+            ticks.append(
+                f'<span style="position:absolute;left:{100 * share:.1f}%;top:{_BAR_HEIGHT}px;width:1px;'
+                f'height:4px;background:{theme.quiet}"></span>'
+            )
+    return (
+        f'<div style="position:relative;width:{_BAR_WIDTH}px;max-width:100%">'
+        f'<div style="height:{_BAR_HEIGHT}px;border-radius:4px;box-sizing:border-box;'
+        f'border:1px solid {theme.grid};background:{_gradient(name, dark=dark)}"></div>{"".join(ticks)}'
+        f'<div style="position:relative;height:20px;margin-top:4px">{"".join(spans)}</div></div>'
+    )
 
 
-def _counts(scale: CountScale, label: str, note: str, theme: Tokens, *, dark: bool) -> str:
-    places = [
-        (float(scale.position(value)), thousands(value) + (" or more" if value == scale.top else ""))
-        for value in scale.breaks
-    ]
-    body = f'<div style="width:{_BAR_WIDTH}px">{_bar(_gradient("counts", dark=dark), theme)}{_labels(places)}</div>'
-    return _block(label, body, theme, note)
+def _without_overlap(places: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Leave out inner labels that would touch their neighbour or the last one."""
+
+    def extent(share: float, text: str) -> tuple[float, float]:
+        width = _CHARACTER_WIDTH * len(text)
+        left = share * _BAR_WIDTH - width * (0 if share <= 0 else 1 if share >= 1 else 0.5)
+        return left, left + width
+
+    gap = 8.0
+    kept = [places[0]]
+    last_left = extent(*places[-1])[0]
+    for place in places[1:-1]:
+        left, right = extent(*place)
+        if left >= extent(*kept[-1])[1] + gap and right + gap <= last_left:
+            kept.append(place)
+    return [*kept, places[-1]]
 
 
-def _error(errors: ErrorScale, label: str, theme: Tokens, *, dark: bool) -> str:
-    limit = thousands(errors.limit)
-    places = [(0.0, f"{MINUS}{limit}"), (0.5, "0"), (1.0, f"+{limit}")]
-    body = f'<div style="width:{_BAR_WIDTH}px">{_bar(_gradient("error", dark=dark), theme)}{_labels(places)}</div>'
-    return _block(label, body, theme, "Blue: too low. Red: too high.")
+def _image(svg: str, width: int, height: int, alt: str) -> str:
+    address = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<img src="data:image/svg+xml;base64,{address}" width="{width}" height="{height}" '
+        f'alt="{escape(alt)}" style="display:block;flex:none;max-width:100%">'
+    )
 
 
 def _hexagon(fill: str, theme: Tokens, *, hatched: bool = False) -> str:
     lines = ""
     if hatched:
-        # Drawn line by line: a pattern would need an id, and ids may collide within a page.
-        strokes = "".join(f"M{x} 20L{x + 20} 0" for x in range(-17, 22, 6))
-        lines = f'<path d="{strokes}" stroke="{theme.hatch}" stroke-width="1.5" clip-path="polygon(50% 0,93% 25%,93% 75%,50% 100%,7% 75%,7% 25%)"/>'
-    return (
-        '<svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true" style="flex:none">'
-        f'<path d="M10 .8 18.2 5.4v9.2L10 19.2 1.8 14.6V5.4Z" fill="{fill}"/>{lines}'
-        f'<path d="M10 .8 18.2 5.4v9.2L10 19.2 1.8 14.6V5.4Z" fill="none" stroke="{theme.grid}" stroke-width="1.2"/></svg>'
+        strokes = "".join(f"M{x} 20 {x + 20} 0" for x in range(-17, 22, 6))
+        lines = (
+            f'<clipPath id="h"><path d="{_HEXAGON}"/></clipPath>'
+            f'<path clip-path="url(#h)" d="{strokes}" stroke="{theme.hatch}" stroke-width="1.5"/>'
+        )
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20" viewBox="0 0 20 20">'
+        f'<path d="{_HEXAGON}" fill="{fill}"/>{lines}'
+        f'<path d="{_HEXAGON}" fill="none" stroke="{theme.grid}" stroke-width="1.2"/></svg>'
     )
+    return _image(svg, 20, 20, "")
 
 
 def _swatches(theme: Tokens, *, dark: bool, hatched: bool) -> str:
@@ -137,42 +173,53 @@ def _swatches(theme: Tokens, *, dark: bool, hatched: bool) -> str:
     if hatched:
         rows.append((_hexagon(theme.land, theme, hatched=True), "not published"))
     rows.append((_hexagon(RAMPS["counts"].css(0, dark=dark), theme), "about zero"))
-    bare = f'<span style="width:18px;height:18px;margin:1px;border-radius:4px;flex:none;background:{theme.land};outline:1px solid {theme.coast}"></span>'
-    rows.append((bare, "no cell: outside the area"))
+    bare = (
+        '<span style="width:18px;height:18px;margin:1px;border-radius:4px;flex:none;box-sizing:border-box;'
+        f'background:{theme.land};border:1px solid {theme.coast}"></span>'
+    )
+    rows.append((bare, "land without a cell: outside the area"))
     items = "".join(
-        f'<div style="display:flex;gap:8px;align-items:center;margin-bottom:4px">{picture}<span>{escape(text)}</span></div>'
+        '<div style="display:flex;gap:8px;align-items:center;margin-bottom:4px">'
+        f"{picture}<span>{escape(text)}</span></div>"
         for picture, text in rows
     )
     return f"<div>{items}</div>"
 
 
 def _wedge(scale: CountScale, theme: Tokens, *, dark: bool) -> str:
-    """Return the fan of the VSUP: count from left to right, certainty from bottom to top."""
-    centre_x, centre_y, radius = 100.0, 112.0, 104.0
-    edges = [radius * (4 - level) / 4 for level in range(5)]  # outer radius of each level, then 0
-    half = np.pi / 4
-    fields = []
-    for level, bins in enumerate(VSUP_BINS):
+    """Return the fan of the VSUP: counts grow from left to right, certainty from the tip outward."""
+    centre_x, centre_y, radius, half = 100.0, 128.0, 108.0, np.pi / 4
+    levels = len(VSUP_BINS)
+
+    def point(distance: float, turn: float) -> str:
+        return f"{centre_x + distance * np.sin(turn):.1f} {centre_y - distance * np.cos(turn):.1f}"
+
+    parts = []
+    names = [f"within ±{100 * limit:.0f}\N{NARROW NO-BREAK SPACE}%" for limit in VSUP_LIMITS] + [
+        "less certain"
+    ]
+    for level, (bins, name) in enumerate(zip(VSUP_BINS, names, strict=True)):
+        outer, inner = (radius * (levels - level - step) / levels for step in (0, 1))
         for number in range(bins):
-            turn = [-half + 2 * half * at / bins for at in (number, number + 1)]
-            outer, inner = edges[level], edges[level + 1]
-            points = [(r * np.sin(a), r * np.cos(a)) for r, a in ((outer, turn[0]), (outer, turn[1]), (inner, turn[1]), (inner, turn[0]))]
-            (ax, ay), (bx, by), (cx, cy), (dx, dy) = ((centre_x + x, centre_y - y) for x, y in points)
-            path = f"M{ax:.1f} {ay:.1f}A{outer:.1f} {outer:.1f} 0 0 1 {bx:.1f} {by:.1f}L{cx:.1f} {cy:.1f}A{inner:.1f} {inner:.1f} 0 0 0 {dx:.1f} {dy:.1f}Z"
-            fields.append(f'<path d="{path}" fill="{vsup_swatch(level, number, dark=dark)}" stroke="{theme.page}" stroke-width="1"/>')
-    text = f'font-size="12" fill="{theme.text}"'
-    labels = []
-    for level, name in enumerate([f"±{100 * limit:.0f} %" for limit in VSUP_LIMITS] + ["worse"]):
-        middle = (edges[level] + edges[level + 1]) / 2
-        x, y = centre_x + middle * np.sin(half) + 8, centre_y - middle * np.cos(half) + 10
-        labels.append(f'<text x="{x:.0f}" y="{y:.0f}" {text}>{escape(name)}</text>')
-    low, high = escape("0"), escape(thousands(scale.top))
-    ends = (
-        f'<text x="{centre_x - radius * np.sin(half) - 4:.0f}" y="{centre_y - radius * np.cos(half) - 4:.0f}" text-anchor="end" {text}>{low}</text>'
-        f'<text x="{centre_x + radius * np.sin(half):.0f}" y="{centre_y - radius * np.cos(half) - 8:.0f}" {text}>{high}</text>'
+            left, right = (-half + 2 * half * at / bins for at in (number, number + 1))
+            parts.append(
+                f'<path d="M{point(outer, left)}A{outer} {outer} 0 0 1 {point(outer, right)}'
+                f'L{point(inner, right)}A{inner} {inner} 0 0 0 {point(inner, left)}Z" '
+                f'fill="{vsup_swatch(level, number, dark=dark)}" stroke="{theme.page}"/>'
+            )
+        x, y = (float(part) for part in point((outer + inner) / 2, half).split())
+        parts.append(f'<text x="{x + 12:.1f}" y="{y + 10:.1f}">{escape(name)}</text>')
+    ends = [(-half, 0.0, "end"), (0.0, scale.top / 4, "middle"), (half, scale.top, "start")]
+    for turn, value, anchor in ends:
+        x, y = (float(part) for part in point(radius + 6, turn).split())
+        parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{thousands(value)}</text>')
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="264" height="132" viewBox="0 0 264 132" '
+        f'font-family="sans-serif" font-size="12" fill="{theme.text}">{"".join(parts)}</svg>'
     )
-    picture = (
-        f'<svg width="240" height="116" viewBox="0 0 240 116" role="img" aria-label="Wedge: count from left to right, certainty from bottom to top">'
-        f"{''.join(fields)}{''.join(labels)}{ends}</svg>"
+    description = (
+        f"A fan. From left to right devices from 0 to {thousands(scale.top)}; from the rim to the tip "
+        "one standard error of up to 10, 25 and 50 per cent of the count, then all one grey-green."
     )
-    return _block("Published, by certainty", picture, theme, "One standard error over the count")
+    picture = _image(svg, 264, 132, description)
+    return _block("Published, by certainty", picture, theme, "±: one standard error over the count")

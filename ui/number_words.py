@@ -99,10 +99,10 @@ def with_error(value: float, error: float, unit: str = "") -> str:
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """Write a share of one as a percentage, with a thin space before the sign.
+    """Write a share of one as a percentage, with a narrow space before the sign.
 
-    >>> percent(0.948)
-    '94.8\\u202f%'
+    >>> ascii(percent(0.948)).replace(chr(92), "/")
+    "'94.8/u202f%'"
     """
     if not math.isfinite(share):
         return "no value"
@@ -119,7 +119,9 @@ def count_of(number: float, singular: str, plural: str | None = None) -> str:
 
 
 def nice_at_least(value: float) -> float:
-    """Return the smallest number of the form 1, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times a power of ten at or above `value`.
+    """Return the smallest round number at or above a positive one.
+
+    Round are 1, 1.5, 2, 2.5, 3, 4, 5, 6 and 8 times a power of ten.
 
     >>> nice_at_least(26900), nice_at_least(100), nice_at_least(0.021)
     (30000.0, 100.0, 0.025)

@@ -156,7 +156,8 @@ def _oklab_to_rgb(lab: FloatArray) -> ByteArray:
     linear = (lab @ np.linalg.inv(_LMS_TO_OKLAB).T) ** 3 @ np.linalg.inv(_RGB_TO_LMS).T
     linear = np.clip(linear, 0, 1)
     srgb = np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return np.rint(srgb * 255).astype(np.uint8)
+    rounded: ByteArray = np.rint(srgb * 255).astype(np.uint8)
+    return rounded
 
 
 def _interpolate(stops: tuple[str, ...], at: FloatArray) -> FloatArray:
@@ -269,7 +270,8 @@ class CountScale:
 
     def index(self, values: npt.ArrayLike) -> ByteArray:
         """Return (d,) uint8 indices into the ramp "counts"."""
-        return np.rint(self.position(values) * (RAMP_SIZE - 1)).astype(np.uint8)
+        index: ByteArray = np.rint(self.position(values) * (RAMP_SIZE - 1)).astype(np.uint8)
+        return index
 
 
 def count_scale(values: npt.ArrayLike) -> CountScale:
@@ -291,14 +293,14 @@ def count_scale(values: npt.ArrayLike) -> CountScale:
     finite = finite[np.isfinite(finite)]
     high = float(np.quantile(finite, 0.99)) if finite.size else 0.0
     top = nice_at_least(max(high, 1.0))
-    # A quarter, a half and three quarters of the way along a square-root ramp.
-    inner = (_nice_nearest(top * share * share) for share in (0.25, 0.5, 0.75))
+    # One and two thirds of the way along a square-root ramp; more labels would not fit a phone.
+    inner = (_nice_nearest(top * share * share) for share in (1 / 3, 2 / 3))
     breaks = sorted({0.0, *(value for value in inner if 1 <= value < top), top})
     return CountScale(top, tuple(breaks))
 
 
 def _nice_nearest(value: float) -> float:
-    """Return the number with one significant digit (or 15, 25) that lies nearest."""
+    """Return the round number that lies nearest."""
     magnitude = 10.0 ** np.floor(np.log10(value))
     steps = np.array([1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10]) * magnitude
     return float(steps[np.abs(steps - value).argmin()])
@@ -319,7 +321,9 @@ class ErrorScale:
     def index(self, errors: npt.ArrayLike) -> ByteArray:
         """Return (d,) uint8 indices into the ramp "error"; 128 is exactly zero, NaN too."""
         share = np.nan_to_num(np.asarray(errors, dtype=np.float64), nan=0.0) / self.limit
-        return np.rint(128 + np.clip(share, -1, 1) * np.where(share < 0, 128, 127)).astype(np.uint8)
+        steps = np.where(share < 0, 128, 127)
+        index: ByteArray = np.rint(128 + np.clip(share, -1, 1) * steps).astype(np.uint8)
+        return index
 
 
 def error_scale(errors: npt.ArrayLike) -> ErrorScale:
@@ -354,7 +358,8 @@ def vsup_index(scale: CountScale, estimates: npt.ArrayLike, std_errors: npt.Arra
     level = np.searchsorted(VSUP_LIMITS, np.nan_to_num(relative, nan=np.inf), side="left")
     bins = np.asarray(VSUP_BINS)[level]
     within = np.minimum((scale.position(estimate) * bins).astype(np.int64), bins - 1)
-    return (np.asarray(_VSUP_OFFSETS)[level] + within).astype(np.uint8)
+    index: ByteArray = (np.asarray(_VSUP_OFFSETS)[level] + within).astype(np.uint8)
+    return index
 
 
 def vsup_swatch(level: int, bin_number: int, *, dark: bool) -> str:

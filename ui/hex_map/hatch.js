@@ -7,7 +7,7 @@
 // pixels at every zoom, and move with the map because they are counted from a fixed place on it.
 
 const PERIOD_PIXELS = 7; // from line to line, measured across them
-const LINE_PIXELS = 1.5;
+const LINE_PIXELS = 1.3;
 
 const uniformBlock = `\
 layout(std140) uniform hatchUniforms {
@@ -16,6 +16,7 @@ layout(std140) uniform hatchUniforms {
   vec2 origin;
   float period;
   float width;
+  float grow;
 } hatch;
 `;
 
@@ -29,6 +30,7 @@ const hatchModule = {
     origin: "vec2<f32>",
     period: "f32",
     width: "f32",
+    grow: "f32",
   },
 };
 
@@ -40,6 +42,7 @@ export function createHatchExtension(deck) {
         inject: {
           "vs:#decl": "in float instanceHatched;\nout float vHatched;",
           "vs:DECKGL_FILTER_COLOR": "vHatched = instanceHatched;",
+          "vs:DECKGL_FILTER_SIZE": "if (instanceHatched > 0.5) size *= hatch.grow;",
           "fs:#decl": "in float vHatched;",
           "fs:DECKGL_FILTER_COLOR": `
             if (vHatched > 0.5) {
@@ -76,6 +79,7 @@ export function createHatchExtension(deck) {
           origin: [((x + viewport.x) * ratio) % repeat, (height - (y + viewport.y) * ratio) % repeat],
           period,
           width: LINE_PIXELS * ratio,
+          grow: this.props.hatchGrow,
         },
       });
     }
@@ -85,6 +89,7 @@ export function createHatchExtension(deck) {
     getHatched: { type: "accessor", value: 0 },
     hatchLine: { type: "array", value: [0.5, 0.5, 0.5, 1], compare: true },
     hatchGround: { type: "array", value: [1, 1, 1, 1], compare: true },
+    hatchGrow: { type: "number", value: 1 },
     hatchAnchor: { type: "array", value: [0, 0], compare: true },
   };
   return new HatchExtension();

@@ -339,6 +339,7 @@ class HexMap {
     const within = Math.min(ZOOM_LIMITS.maxZoom, Math.max(ZOOM_LIMITS.minZoom, zoom));
     this.viewState = { longitude, latitude, zoom: within, pitch: 0, bearing: 0, ...ZOOM_LIMITS };
     this.memory.view = this.viewState;
+    this.frame.root.dataset.view = [latitude, longitude, within].map((part) => part.toFixed(5)).join(" ");
     this.memory.moved = byUser;
     hideTooltip(this.frame);
     // Through the frame loop, so that a fast wheel draws the last of its steps only.

@@ -19,12 +19,17 @@ export function layerFilter({ layer, viewport }) {
 
 // Share of a hexagon that its colour fills; the rest shows the grid. The gap is about one pixel at
 // every zoom, within limits: none would hide cells near zero, much would pale the colours.
-function coverageAt(zoom, metersAcross, latitude) {
+function pixelsAcross(zoom, metersAcross, latitude) {
   const metersPerPixel = (78271.517 * Math.cos((latitude * Math.PI) / 180)) / 2 ** zoom;
-  const pixelsAcross = metersAcross / metersPerPixel;
-  const coverage = Math.min(0.985, Math.max(0.86, 1 - 1 / pixelsAcross));
+  return metersAcross / metersPerPixel;
+}
+
+function coverageOf(pixels) {
+  const coverage = Math.min(0.985, Math.max(0.86, 1 - 1 / pixels));
   return Math.round(coverage * 100) / 100; // in steps, so that a scroll does not change it each frame
 }
+
+const GRID_IN_HATCH_PIXELS = 18;
 
 // Mean distance between opposite sides of an H3 cell.
 const METERS_ACROSS = [2215000, 837000, 316000, 119600, 45200, 17100, 6450, 2440, 922, 348, 132, 50, 19, 7, 3, 1];
@@ -70,7 +75,8 @@ export function buildLayers(deck, map) {
       updateTriggers: { getFillColor: tokens.grid },
     }),
   );
-  const coverage = coverageAt(viewState.zoom, METERS_ACROSS[domain.resolution], viewState.latitude);
+  const pixels = pixelsAcross(viewState.zoom, METERS_ACROSS[domain.resolution], viewState.latitude);
+  const coverage = coverageOf(pixels);
   for (const panel of map.visiblePanels()) {
     const { index, ramp, hatched, version } = drawn.get(panel.id);
     layers.push(
@@ -87,6 +93,8 @@ export function buildLayers(deck, map) {
         getHatched: (_, { index: cell }) => (isHatched(hatched, cell) ? 1 : 0),
         hatchLine: unit(tokens.hatch),
         hatchGround: unit(tokens.land),
+        // Where cells are small, a grid through the hatching would only blur it.
+        hatchGrow: pixels < GRID_IN_HATCH_PIXELS ? 1 / coverage : 1,
         hatchAnchor: domain.anchor,
         updateTriggers: { getFillColor: version, getHatched: version },
       }),

@@ -183,7 +183,9 @@ def pack_update(
     ramps: list[Ramp] = []
     panel_heads = []
     for number, panel in enumerate(panels):
-        arrays[f"index{number}"] = _vector(f"The colour index of panel {panel.id}", panel.index, np.uint8, size)
+        arrays[f"index{number}"] = _vector(
+            f"The colour index of panel {panel.id}", panel.index, np.uint8, size
+        )
         if panel.ramp not in ramps:
             ramps.append(panel.ramp)
         panel_heads.append(
@@ -198,7 +200,8 @@ def pack_update(
     for number, ramp in enumerate(ramps):
         arrays[f"ramp{number}"] = ramp.colours(dark=dark).ravel()
     if hatched is not None:
-        arrays["hatched"] = np.packbits(_vector("hatched", hatched, np.bool_, size), bitorder="little")
+        bits = _vector("hatched", hatched, np.bool_, size).astype(np.bool_, copy=False)
+        arrays["hatched"] = np.packbits(bits, bitorder="little")
 
     column_heads = []
     for number, column in enumerate(columns):

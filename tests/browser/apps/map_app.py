@@ -60,10 +60,29 @@ def map_page() -> None:
         else (scale.index(estimate), RAMPS["counts"])
     )
     panels = [
-        Panel(id="truth", title="Truth", subtitle="what no server sees", index=scale.index(truth), ramp=RAMPS["counts"], hatch=False),
-        Panel(id="published", title="Published", subtitle=f"{(~hatched).sum():,} of {cells.size:,} cells", index=counts_or_vsup[0], ramp=counts_or_vsup[1]),
-        Panel(id="error", title="Error", subtitle="published less truth", index=errors.index(estimate - truth), ramp=RAMPS["error"]),
-    ]  # fmt: skip
+        Panel(
+            id="truth",
+            title="Truth",
+            subtitle="what no server sees",
+            index=scale.index(truth),
+            ramp=RAMPS["counts"],
+            hatch=False,
+        ),
+        Panel(
+            id="published",
+            title="Published",
+            subtitle=f"{(~hatched).sum():,} of {cells.size:,} cells",
+            index=counts_or_vsup[0],
+            ramp=counts_or_vsup[1],
+        ),
+        Panel(
+            id="error",
+            title="Error",
+            subtitle="published less truth",
+            index=errors.index(estimate - truth),
+            ramp=RAMPS["error"],
+        ),
+    ]
     if st.button("Pin the first cell"):
         pin_cell("map", f"{cells[0]:x}")
     state = hex_map(
@@ -77,7 +96,9 @@ def map_page() -> None:
             HoverColumn(label="Estimate", values=estimate, error=1.96 * std_error, unit="devices"),
             HoverColumn(label="Error", values=estimate - truth, signed=True, unit="devices"),
         ],
-        status=HoverStatus(codes=hatched.astype(np.uint8), labels=["Published", "Not published: below the floor <b>"]),
+        status=HoverStatus(
+            codes=hatched.astype(np.uint8), labels=["Published", "Not published: below the floor <b>"]
+        ),
         land_url=assets.publish_land("new_york", map_data.land_geojson(), STATIC),
         bounds=map_data.BOUNDS if place == "New York" else (-74.05, 40.57, -73.85, 40.74),
         view_key=place,
@@ -96,8 +117,17 @@ def map_page() -> None:
             vsup=vsup,
         )
     )
-    st.text(f"pinned {state.selected} epsilon {epsilon:.1f} painted {state.version} bytes {state.payload_bytes}")
-    st.html(f'<i data-testid="sent" data-version="{state.version}" data-epsilon="{epsilon:.1f}"></i>')
+    sent = {
+        "version": state.version,
+        "epsilon": f"{epsilon:.1f}",
+        "pinned": state.selected,
+        "bytes": state.payload_bytes,
+    }
+    st.html(
+        '<i data-testid="sent" '
+        + " ".join(f'data-{name}="{value}"' for name, value in sent.items())
+        + "></i>"
+    )
 
 
 def other_page() -> None:
@@ -106,4 +136,6 @@ def other_page() -> None:
 
 
 st.set_page_config(layout="wide", page_title="map")
-st.navigation([st.Page(map_page, title="Map", default=True), st.Page(other_page, title="Other")], position="top").run()
+st.navigation(
+    [st.Page(map_page, title="Map", default=True), st.Page(other_page, title="Other")], position="top"
+).run()
