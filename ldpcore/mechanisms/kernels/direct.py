@@ -9,7 +9,7 @@ from ldpcore.shapes import IntArray, WordArray
 
 
 @kernel
-def direct_block(  # noqa: PLR0917 - compiled functions take no keywords
+def direct_block(
     values: IntArray,
     domain_size: np.uint64,
     keep_high: np.uint64,

@@ -28,7 +28,7 @@ _LANES = 512
 
 
 @kernel
-def hash_block(  # noqa: PLR0917 - compiled functions take no keywords
+def hash_block(
     values: IntArray,
     prime: np.uint64,
     buckets: np.uint64,
@@ -51,7 +51,7 @@ def hash_block(  # noqa: PLR0917 - compiled functions take no keywords
 
 
 @kernel
-def move_buckets(  # noqa: PLR0917 - compiled functions take no keywords
+def move_buckets(
     rows: WordArray,
     buckets: np.uint64,
     keep_high: np.uint64,

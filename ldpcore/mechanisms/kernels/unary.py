@@ -102,7 +102,7 @@ def _leading_digits(
 
 
 @kernel
-def fill_words(  # noqa: PLR0917 - compiled functions take no keywords
+def fill_words(
     lanes: npt.NDArray[np.uint64],
     state: np.uint64,
     masks: npt.NDArray[np.uint64],
@@ -126,7 +126,7 @@ def fill_words(  # noqa: PLR0917 - compiled functions take no keywords
 
 
 @kernel
-def own_bits(  # noqa: PLR0917 - compiled functions take no keywords
+def own_bits(
     values: IntArray,
     first: int,
     width: int,
@@ -148,7 +148,7 @@ def own_bits(  # noqa: PLR0917 - compiled functions take no keywords
 
 
 @kernel
-def unary_rows(  # noqa: PLR0917 - compiled functions take no keywords
+def unary_rows(
     values: IntArray,
     domain_size: int,
     masks: npt.NDArray[np.uint64],

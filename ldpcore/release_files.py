@@ -1,0 +1,169 @@
+"""Release files: CSV, GeoJSON and GeoParquet, each with the whole scenario beside it.
+
+Two tables leave the product: the *release*, which a server could publish, and the
+*comparison*, which adds the truth and exists only because the trips are simulated or the
+user's own.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import h3
+import pandas as pd
+
+import ldpcore
+from ldpcore.errors import ParameterError
+from ldpcore.population import UNITS
+from ldpcore.release import Release
+
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def sidecar(release: Release, *, truth: bool) -> dict[str, Any]:
+    """Return all that is needed to make a release again, ready for JSON.
+
+    Parameters
+    ----------
+    release
+        The run.
+    truth
+        Whether the table it stands beside holds the truth.
+    """
+    scenario, population = release.scenario, release.population
+    return {
+        "package": "ldp-atlas",
+        "package_version": ldpcore.__version__,
+        "created": datetime.now(tz=UTC).isoformat(timespec="seconds"),
+        "table": "comparison" if truth else "release",
+        "scenario": scenario.to_dict(),
+        "link": scenario.to_params(),
+        "command": scenario.to_command(),
+        "domain": {
+            "name": population.domain.name,
+            "version": population.domain.version,
+            "resolution": population.domain.resolution,
+            "cells": population.domain.size,
+            "from_data": population.area.from_data,
+        },
+        "mechanism": release.mechanism.parameters(),
+        "epsilon_effective": release.mechanism.epsilon_effective,
+        "unit": UNITS[population.unit],
+        "reports": population.size,
+        "rows_dropped": dict(population.rows_dropped),
+        "attribution": population.area.attribution,
+    }
+
+
+def escape_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose texts a spreadsheet cannot run as formulas.
+
+    A text that begins with ``= + - @``, a tab or a carriage return gets an apostrophe before
+    it (OWASP, *CSV Injection*). Numbers stay numbers.
+    """
+    safe = frame.copy()
+    for name in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[name]):
+            texts = safe[name].astype(str)
+            safe[name] = texts.where(~texts.str.startswith(_FORMULA_STARTS), "'" + texts)
+    return safe
+
+
+def csv_bytes(release: Release, *, truth: bool) -> bytes:
+    """Return the table as CSV, UTF-8, one row per cell, numbers in full precision."""
+    text: str = escape_formulas(release.frame(truth=truth)).to_csv(index=False, lineterminator="\n")
+    return text.encode()
+
+
+def geojson_bytes(release: Release, *, truth: bool) -> bytes:
+    """Return the table as GeoJSON, one hexagon per cell, longitude before latitude as the format has it."""
+    frame = release.frame(truth=truth)
+    records = frame.to_dict(orient="records")
+    features = [
+        {"type": "Feature", "id": row["cell"], "geometry": _hexagon(row["cell"]), "properties": _finite(row)}
+        for row in records
+    ]
+    collection = {
+        "type": "FeatureCollection",
+        "ldp_atlas": sidecar(release, truth=truth),
+        "features": features,
+    }
+    return json.dumps(collection, separators=(",", ":"), allow_nan=False).encode()
+
+
+def geoparquet_bytes(release: Release, *, truth: bool) -> bytes:
+    """Return the table as GeoParquet in WGS 84, the scenario in its metadata under ``ldp_atlas``."""
+    import geopandas
+    import pyarrow.parquet as pq
+    import shapely
+
+    frame = release.frame(truth=truth)
+    hexagons = [shapely.geometry.shape(_hexagon(cell)) for cell in frame["cell"]]
+    plain = io.BytesIO()
+    geopandas.GeoDataFrame(frame, geometry=hexagons, crs="EPSG:4326").to_parquet(plain, index=False)
+    plain.seek(0)
+    table = pq.read_table(plain)
+    note = json.dumps(sidecar(release, truth=truth)).encode()
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"ldp_atlas": note})
+    out = io.BytesIO()
+    pq.write_table(table, out)
+    return out.getvalue()
+
+
+def sidecar_bytes(release: Release, *, truth: bool) -> bytes:
+    """Return the sidecar as JSON text, indented for people."""
+    return json.dumps(sidecar(release, truth=truth), indent=2, ensure_ascii=False).encode()
+
+
+WRITERS: Final[Mapping[str, Callable[..., bytes]]] = MappingProxyType(
+    {".csv": csv_bytes, ".geojson": geojson_bytes, ".parquet": geoparquet_bytes}
+)
+"""How a release becomes bytes, by the ending of the file's name."""
+
+
+def require_writable(path: Path) -> None:
+    """Refuse a file name whose ending no writer knows, or whose folder does not exist.
+
+    Called before a run, so that a mistyped name costs no work.
+    """
+    if path.suffix.lower() not in WRITERS:
+        raise ParameterError(
+            "out", f"--out must end in {', '.join(WRITERS)}, got {path.name!r}; try release.csv."
+        )
+    if not path.parent.is_dir():
+        raise ParameterError(
+            "out", f"The folder {str(path.parent)!r} of --out does not exist; create it first."
+        )
+
+
+def write_release(release: Release, path: Path, *, truth: bool) -> list[Path]:
+    """Write the table and its sidecar; the name's ending chooses the format.
+
+    Returns
+    -------
+    The files written: the table, and ``NAME.scenario.json`` beside it.
+    """
+    require_writable(path)
+    path.write_bytes(WRITERS[path.suffix.lower()](release, truth=truth))
+    beside = path.with_name(path.name + ".scenario.json")
+    beside.write_bytes(sidecar_bytes(release, truth=truth))
+    return [path, beside]
+
+
+def _hexagon(cell: str) -> dict[str, Any]:
+    ring = [[longitude, latitude] for latitude, longitude in h3.cell_to_boundary(cell)]
+    return {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+
+
+def _finite(row: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return a row without NaN, which JSON doesn't have: a figure that doesn't exist is null."""
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()
+    }

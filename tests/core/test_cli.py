@@ -1,0 +1,146 @@
+"""The command line prints what the contract names, and answers mistakes with one line and exit code 2."""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ldpcore.cli import main
+from ldpcore.release_files import csv_bytes
+from ldpcore.scenario import run
+from ldpcore.settings import Scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def answer(capsys, *words: str):
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run --epsilon 0",
+        "run --epsilon abc",
+        "run --epsilon nan",
+        "run --epsilon inf",
+        "run --epsilon 21",
+        "run --devices 0",
+        "run --devices many",
+        "run --floor -1",
+        "run --confidence 0",
+        "run --confidence 1",
+        "run --resolution 3",
+        "run --city atlantis",
+        "run --query dreams",
+        "run --mechanism magic",
+        "run --options k=",
+        "run --options nonsense=1",
+        "run --hour 24",
+        "run --day friday",
+        "run --correction hope",
+        "run --interval guess",
+        "run --trips missing.csv",
+        "run --area 1,2,3,4",
+        "run --trips x.csv --devices 5",
+        "run --out release.xlsx",
+        "run --bogus",
+        "mechanisms --epsilon 0",
+        "mechanisms --domain-size 1",
+        "trips --city atlantis --devices 5 --out t.csv",
+        "trips --city tokyo --devices 5 --out t.xlsx",
+        "trips --city tokyo",
+        "sing",
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(words: str, capsys, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("error: ")
+    assert "Usage" not in captured.err
+
+
+def test_the_module_runs_as_a_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ldpcore", "run", "--epsilon", "-1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_cities_lists_every_area_with_its_cells(capsys) -> None:
+    rows = {row["name"]: row["cells"] for row in answer(capsys, "cities")}
+    assert set(rows) == {"new_york", "san_francisco", "london", "singapore", "tokyo", "helsinki", "cape_town"}
+    assert list(rows["new_york"]) == ["5", "6", "7", "8", "9", "10"]
+    # Overlap counts of resolution 8 measured independently, within 5 %.
+    measured = {
+        "new_york": 2218,
+        "san_francisco": 2232,
+        "london": 2587,
+        "singapore": 1779,
+        "tokyo": 1915,
+        "helsinki": 2054,
+        "cape_town": 2523,
+    }
+    for city, cells in measured.items():
+        assert rows[city]["8"] == pytest.approx(cells, rel=0.05)
+
+
+def test_mechanisms_agrees_with_closed_forms(capsys) -> None:
+    rows = {
+        row["name"]: row for row in answer(capsys, "mechanisms", "--epsilon", "2", "--domain-size", "2000")
+    }
+    r = 7.38905609893065
+    assert rows["oue"]["p"] == pytest.approx(0.5, rel=1e-12)
+    assert rows["oue"]["q"] == pytest.approx(1 / (r + 1), rel=1e-12)
+    assert rows["oue"]["variance_empty"] == pytest.approx(4 * r / (r - 1) ** 2, rel=1e-12)
+    assert rows["oue"]["variance_slope"] == pytest.approx(1, rel=1e-12)
+    assert rows["oue"]["report_bits"] == 2000
+    assert rows["grr"]["variance_empty"] == pytest.approx((r + 1998) / (r - 1) ** 2, rel=1e-12)
+    assert rows["grr"]["variance_slope"] == pytest.approx(1998 / (r - 1), rel=1e-12)
+    assert all(row["epsilon_effective"] <= 2 for row in rows.values())
+
+
+def test_trips_are_written_and_read_again(capsys, tmp_path) -> None:
+    for name in ("trips.csv", "trips.parquet"):
+        path = tmp_path / name
+        written = answer(
+            capsys, "trips", "--city", "helsinki", "--devices", "3000", "--seed", "5", "--out", str(path)
+        )
+        figures = answer(capsys, "run", "--trips", str(path), "--city", "helsinki", "--resolution", "7")
+        assert written["devices"] == 3000
+        assert figures["rows_read"] == written["rows"]
+        assert figures["reports"] == 3000
+        assert figures["unit"] == "device"
+        assert figures["rows_dropped"] == {"not_chosen": written["rows"] - 3000}
+
+
+def test_a_link_and_its_command_give_identical_numbers(capsys, tmp_path) -> None:
+    scenario = Scenario(
+        city="singapore", devices=30_000, resolution=7, epsilon=1.3, draw=2, floor=20, hour=18
+    )
+    out = tmp_path / "release.csv"
+    words = shlex.split(scenario.to_command(out=str(out)))
+    assert main(words[3:]) == 0
+    capsys.readouterr()
+    assert out.read_bytes() == csv_bytes(run(scenario), truth=True)
+    assert len(pd.read_csv(out)) > 100
+
+
+def test_a_table_is_printed_without_json(capsys) -> None:
+    assert main(["run", "--devices", "5000", "--resolution", "6"]) == 0
+    captured = capsys.readouterr()
+    assert "domain_size" in captured.out
+    assert captured.err == ""
