@@ -37,7 +37,7 @@ def deck_bundle() -> Path:
     FileNotFoundError
         The installed pydeck has none.
     """
-    import pydeck  # noqa: PLC0415 - half a second that a page without a map need not pay
+    import pydeck
 
     bundle = Path(pydeck.__file__).parent / "nbextension" / "static" / "index.js"
     if not bundle.is_file():

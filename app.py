@@ -1,0 +1,23 @@
+"""The frame of the dashboard: page settings, navigation, the shared controls, then the page."""
+
+import streamlit as st
+
+from ui.frame import apply_style, page_icon
+from ui.scenario import remember_link, scenario_controls, start_session
+
+st.set_page_config(page_title="LDP Atlas", page_icon=page_icon(), layout="wide", initial_sidebar_state="auto")
+apply_style()
+problems = start_session()
+page = st.navigation(
+    {
+        "Decide": [
+            st.Page("pages/explore.py", title="What can be published?", url_path="explore", default=True)
+        ]
+    },
+    position="top",
+)
+scenario = scenario_controls()
+for problem in problems:
+    st.warning(problem)
+page.run()
+remember_link(scenario)

@@ -1,0 +1,71 @@
+"""Epsilon in odds: what a report says about a phone, in phones out of a hundred.
+
+Wording by odds was understood best by lay people (Nanayakkara, Smart, Cummings, Kaptchuk,
+Redmiles, *What Are the Chances? Explaining the Epsilon Parameter in Differential Privacy*,
+USENIX Security 2023).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ldpcore.mechanisms import FrequencyOracle
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What an observer believes about one phone before and after a report for a cell.
+
+    Parameters
+    ----------
+    before, after
+        Probability that the phone is in the cell.
+    """
+
+    before: float
+    after: float
+
+
+def odds_sentence(mechanism: FrequencyOracle) -> str:
+    """Return one sentence that says epsilon in phones out of a hundred."""
+    ratio = math.exp(mechanism.epsilon_effective)
+    general = f"Nobody's odds about a phone change by more than {_ratio(ratio)} to 1."
+    if mechanism.p is None or mechanism.q is None:
+        return general
+    here, elsewhere = float(mechanism.p), float(mechanism.q)
+    return (
+        f"Of 100 phones truly in a cell, about {_phones(here)} point to it; "
+        f"of 100 phones elsewhere, about {_phones(elsewhere)} do too. {general}"
+    )
+
+
+def belief_after_support(mechanism: FrequencyOracle, share: float) -> Belief | None:
+    """Return an observer's belief about a phone whose report supports a cell.
+
+    Parameters
+    ----------
+    mechanism
+        The randomiser.
+    share
+        Share of all phones that are in the cell, the observer's belief before.
+
+    Returns
+    -------
+    None where the mechanism has no single pair of support probabilities.
+    """
+    if mechanism.p is None or mechanism.q is None:
+        return None
+    here, elsewhere = share * float(mechanism.p), (1 - share) * float(mechanism.q)
+    return Belief(before=share, after=here / (here + elsewhere) if here + elsewhere > 0 else share)
+
+
+def _phones(share: float) -> str:
+    phones = 100 * share
+    if phones >= 10:
+        return f"{phones:.0f}"
+    return f"{phones:.1f}" if phones >= 1 else f"{phones:.2g}"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"

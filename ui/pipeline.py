@@ -1,0 +1,108 @@
+"""Cached calls of the core, keyed by frozen scenarios and bounded in number.
+
+A run on bundled trips is the same for everybody, so it is shared between sessions. A run on
+a user's file belongs to that user: it is kept in the session and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import streamlit as st
+
+from ldpcore.errors import ParameterError
+from ldpcore.population import Population, population_of
+from ldpcore.release import Release
+from ldpcore.scenario import run_population
+from ldpcore.settings import Scenario
+from ldpcore.trips.read import TripTable
+
+TRIPS_KEY: Final = "own_trips"
+_SESSION_RUNS: Final = "_own_runs"
+_KEPT_OWN_RUNS: Final = 12
+
+
+def own_trips() -> TripTable | None:
+    """Return the file the user loaded in this session, if any."""
+    table: TripTable | None = st.session_state.get(TRIPS_KEY)
+    return table
+
+
+def get_population(scenario: Scenario) -> Population:
+    """Return what the devices hold; the settings that don't touch the trips are not part of the key."""
+    part = trips_part(scenario)
+    if scenario.synthetic:
+        return _shared_population(part)
+    populations = _session_runs()
+    key = ("population", part)
+    if key not in populations:
+        _keep(populations, key, population_of(part, _require_trips(scenario)))
+    return populations[key]  # type: ignore[return-value]
+
+
+def get_release(scenario: Scenario) -> Release:
+    """Return the run of a scenario."""
+    if scenario.synthetic:
+        return _shared_release(scenario)
+    runs = _session_runs()
+    key = ("release", scenario)
+    if key not in runs:
+        _keep(runs, key, run_population(scenario, get_population(scenario)))
+    return runs[key]  # type: ignore[return-value]
+
+
+def trips_part(scenario: Scenario) -> Scenario:
+    """Return the scenario with every setting that doesn't touch the trips at its default."""
+    default = Scenario()
+    return replace(
+        scenario,
+        mechanism=default.mechanism,
+        options=default.options,
+        epsilon=default.epsilon,
+        floor=default.floor,
+        confidence=default.confidence,
+        correction=default.correction,
+        interval=default.interval,
+        draw=default.draw,
+    )
+
+
+def forget_own_trips() -> None:
+    """Drop the user's file and every run made of it."""
+    st.session_state.pop(TRIPS_KEY, None)
+    st.session_state.pop(_SESSION_RUNS, None)
+
+
+@st.cache_resource(max_entries=24, show_spinner="Making the trips", hash_funcs={Scenario: repr})
+def _shared_population(part: Scenario) -> Population:
+    return population_of(part)
+
+
+@st.cache_resource(max_entries=96, show_spinner=False, hash_funcs={Scenario: repr})
+def _shared_release(scenario: Scenario) -> Release:
+    return run_population(scenario, get_population(scenario))
+
+
+def _require_trips(scenario: Scenario) -> TripTable:
+    table = own_trips()
+    if table is None or table.digest != scenario.trips:
+        raise ParameterError(
+            "trips", "This scenario needs its trip file, which a link doesn't carry. Load it again."
+        )
+    return table
+
+
+def _session_runs() -> dict[tuple[str, Scenario], Population | Release]:
+    runs: dict[tuple[str, Scenario], Population | Release] = st.session_state.setdefault(_SESSION_RUNS, {})
+    return runs
+
+
+def _keep(
+    runs: dict[tuple[str, Scenario], Population | Release],
+    key: tuple[str, Scenario],
+    made: Population | Release,
+) -> None:
+    while len(runs) >= _KEPT_OWN_RUNS:
+        runs.pop(next(iter(runs)))
+    runs[key] = made

@@ -1,0 +1,372 @@
+"""The shared scenario: its controls in the sidebar, its link, and the sentences at a control.
+
+The address bar always holds the whole scenario, so any page can be sent to somebody else. A
+setting that cannot be used is answered at its own control and the page goes on with the last
+scenario that could.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from html import escape
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import h3
+import streamlit as st
+
+from ldpcore.errors import ParameterError
+from ldpcore.mechanisms import MECHANISMS, make_mechanism
+from ldpcore.population import UNITS
+from ldpcore.settings import DAYS, QUERIES, RESOLUTIONS, Scenario
+from ldpcore.trips.cities import CITIES, city_domain
+from ui.controls import heading, stop_slider
+from ui.odds import odds_sentence
+from ui.upload import file_controls
+
+EPSILON_STOPS: Final = (
+    0.1,
+    0.2,
+    0.3,
+    0.5,
+    0.7,
+    1.0,
+    1.2,
+    1.5,
+    2.0,
+    2.5,
+    3.0,
+    3.5,
+    4.0,
+    5.0,
+    6.0,
+    8.0,
+    10.0,
+    12.0,
+    16.0,
+)
+DEVICE_STOPS: Final = (*(first * 10**power for power in range(3, 9) for first in (1, 2, 5)), 10**9)
+CONFIDENCES: Final = (0.8, 0.9, 0.95, 0.99, 0.999)
+DAY_WORDS: Final = {"weekday": "A weekday", "weekend": "A weekend day"}
+WHOLE_DAY: Final = -1
+PRESENCE_HOUR: Final = 12
+CORRECTION_WORDS: Final = {
+    "bonferroni": "all cells at once (Bonferroni)",
+    "sidak": "all cells at once (Šidák)",
+    "none": "each cell alone",
+}
+INTERVAL_WORDS: Final = {"score": "score (Wilson's)", "exact": "exact (slower)"}
+SCENARIO_KEY: Final = "scenario"
+EXTRA_PARAMS: Final = ("cell", "colours", "raw", "tiles")
+"""Choices of the view that a link carries beside the scenario."""
+
+_STARTED: Final = "_started"
+_SLOTS: Final = "_slots"
+_FILE_CHOICE: Final = "set_source"
+BUNDLED, OWN_FILE = "A bundled city", "Your own file"
+
+
+def get_settings() -> Scenario:
+    """Return the scenario in force; the defaults where a page runs alone."""
+    scenario: Scenario = st.session_state.get(SCENARIO_KEY, Scenario())
+    return scenario
+
+
+def complain(error: ParameterError) -> None:
+    """Show an error's sentence at the control concerned, or on the page where there is none."""
+    slots = st.session_state.get(_SLOTS, {})
+    slot = slots.get(error.parameter)
+    (slot if slot is not None else st).error(str(error))
+
+
+def start_session() -> list[str]:
+    """Fill the controls from the link at the first run of a session.
+
+    Returns
+    -------
+    One sentence for each setting of the link that can't be used.
+    """
+    if st.session_state.get(_STARTED):
+        return []
+    st.session_state[_STARTED] = True
+    params = {name: st.query_params[name] for name in st.query_params}
+    scenario, problems = Scenario.from_params(params)
+    for name in EXTRA_PARAMS:
+        if name in params:
+            st.session_state[f"view_{name}"] = params[name]
+    set_controls(scenario)
+    return problems
+
+
+def set_controls(scenario: Scenario) -> None:
+    """Put a scenario into the controls; call before they are drawn, or from a callback."""
+    for field in fields(scenario):
+        st.session_state[f"set_{field.name}"] = getattr(scenario, field.name)
+    st.session_state["set_day"] = scenario.day or "weekday"
+    st.session_state["set_hour"] = WHOLE_DAY if scenario.hour is None else scenario.hour
+    st.session_state[_FILE_CHOICE] = BUNDLED if scenario.synthetic else OWN_FILE
+    st.session_state[SCENARIO_KEY] = scenario
+
+
+def remember_link(scenario: Scenario) -> None:
+    """Write the scenario and the choices of the view to the address bar."""
+    params = link_params(scenario)
+    if dict(st.query_params) != params:
+        st.query_params.from_dict(params)
+
+
+def link_params(scenario: Scenario) -> dict[str, str]:
+    """Return what the address bar holds: the scenario and the choices of the view."""
+    params = scenario.to_params()
+    for name in EXTRA_PARAMS:
+        value = st.session_state.get(f"view_{name}")
+        if value:
+            params[name] = str(value)
+    return params
+
+
+def scenario_controls() -> Scenario:
+    """Draw the controls in the sidebar and return the scenario in force.
+
+    An impossible setting is answered at its control; the last possible scenario stays in force.
+    """
+    slots: dict[str, Any] = {}
+    st.session_state[_SLOTS] = slots
+    with st.sidebar:
+        _where(slots)
+        _who(slots)
+        _privacy(slots)
+        _grid(slots)
+        _publish(slots)
+        scenario = _assemble()
+        _seed_and_link(slots, scenario)
+    st.session_state[SCENARIO_KEY] = scenario
+    return scenario
+
+
+def _assemble() -> Scenario:
+    state = st.session_state
+    own = state[_FILE_CHOICE] == OWN_FILE
+    settings = {
+        field.name: state[f"set_{field.name}"] for field in fields(Scenario) if f"set_{field.name}" in state
+    }
+    hour = state["set_hour"]
+    if state["set_query"] == "presence" and hour == WHOLE_DAY:
+        hour = PRESENCE_HOUR
+    settings["hour"] = None if hour == WHOLE_DAY else hour
+    if own:
+        table = state.get("own_trips")
+        settings["trips"] = table.digest if table is not None else state.get("set_trips")
+        settings["day"] = None if state.get("set_every_day", True) else state["set_day"]
+        if settings["trips"] is None:
+            own = False
+    if not own:
+        settings |= {"trips": None, "area": None, "timezone": None}
+        settings["city"] = settings["city"] or "new_york"
+        settings["day"] = None if settings["day"] == DAYS[0] else settings["day"]
+    problems: list[ParameterError] = []
+    last: Scenario = state[SCENARIO_KEY]
+    for name in ("devices", "epsilon", "floor", "seed", "draw"):
+        if settings[name] is None:
+            problems.append(
+                ParameterError(name, f"Enter a number for {name}; until then {getattr(last, name)} is used.")
+            )
+            settings[name] = getattr(last, name)
+    # Each setting is tried on its own, so that one mistake doesn't take the others with it.
+    scenario = last
+    try:
+        scenario = Scenario(**settings)
+    except ParameterError:
+        scenario = replace(
+            last,
+            **{
+                name: settings[name] for name in ("trips", "area", "timezone", "city", "day", "hour", "query")
+            },
+        )
+        for name, value in settings.items():
+            try:
+                scenario = replace(scenario, **{name: value})
+            except ParameterError as error:
+                problems.append(error)
+    for problem in problems:
+        complain(problem)
+    return scenario
+
+
+def _where(slots: dict[str, Any]) -> None:
+    heading("Where")
+    st.segmented_control(
+        "Trips from",
+        [BUNDLED, OWN_FILE],
+        key=_FILE_CHOICE,
+        required=True,
+        label_visibility="collapsed",
+        width="stretch",
+        help="Bundled trips are synthetic; your own file stays in this session's memory.",
+    )
+    if st.session_state[_FILE_CHOICE] == BUNDLED:
+        st.selectbox(
+            "City",
+            list(CITIES),
+            format_func=lambda slug: CITIES[slug].label,
+            key="set_city",
+            help="A public service area.",
+        )
+    else:
+        file_controls(slots)
+    slots["city"] = st.empty()
+    st.selectbox(
+        "Question",
+        list(QUERIES),
+        format_func=QUERIES.__getitem__,
+        key="set_query",
+        help="What each device answers.",
+    )
+    slots["query"] = st.empty()
+    left, right = st.columns(2, gap="small")
+    with left:
+        st.selectbox("Day", DAYS, format_func=DAY_WORDS.__getitem__, key="set_day")
+    with right:
+        st.selectbox("Hour", [WHOLE_DAY, *range(24)], format_func=_hour_word, key="set_hour")
+    slots["hour"] = st.empty()
+
+
+def short_count(number: float) -> str:
+    """Write a round count shortly: 10M."""
+    for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:g}{letter}"
+    return f"{number:g}"
+
+
+def _hour_word(hour: int) -> str:
+    return "All day" if hour == WHOLE_DAY else f"{hour:02d}:00"
+
+
+def _who(slots: dict[str, Any]) -> None:
+    if st.session_state[_FILE_CHOICE] == BUNDLED:
+        heading("Who")
+        stop_slider(
+            "Devices",
+            key="set_devices",
+            stops=DEVICE_STOPS,
+            show=short_count,
+            ends=("fewer", "more"),
+            step=1,
+            number_format="%d",
+            help_text="Phones that report, one report each.",
+        )
+    slots["devices"] = st.empty()
+
+
+def _privacy(slots: dict[str, Any]) -> None:
+    heading("Privacy")
+    stop_slider(
+        "Privacy loss (ε)",
+        key="set_epsilon",
+        stops=EPSILON_STOPS,
+        show=lambda stop: f"{stop:g}",
+        ends=("more private", "more accurate"),
+        step=None,
+        number_format="%g",
+        help_text="How much one report may say about its device: odds change by at most e to the ε.",
+    )
+    slots["epsilon"] = st.empty()
+    slots["odds"] = st.empty()
+    st.selectbox(
+        "Randomiser (mechanism)",
+        list(MECHANISMS),
+        format_func=lambda name: MECHANISMS[name].label,
+        key="set_mechanism",
+        help="How a device hides its cell before anything leaves it.",
+    )
+    slots["mechanism"] = st.empty()
+
+
+def _grid(slots: dict[str, Any]) -> None:
+    heading("Grid")
+    st.select_slider(
+        "Resolution (H3)",
+        RESOLUTIONS,
+        key="set_resolution",
+        help="Each step makes cells seven times smaller and seven times as many.",
+    )
+    area_km2 = h3.average_hexagon_area(st.session_state["set_resolution"], unit="km^2")
+    st.html(
+        f'<div class="ends"><span>coarser</span><span>cell ≈ {area_km2:.3g} km²</span><span>finer</span></div>'
+    )
+    slots["resolution"] = st.empty()
+
+
+def _publish(slots: dict[str, Any]) -> None:
+    heading("Publish")
+    left, right = st.columns(2, gap="small")
+    with left:
+        st.number_input(
+            "Floor (devices)",
+            key="set_floor",
+            step=50,
+            help="A cell is published when at least this many devices are sure.",
+        )
+    with right:
+        options = sorted({*CONFIDENCES, st.session_state["set_confidence"]})
+        st.selectbox(
+            "Confidence", options, format_func=lambda share: f"{100 * share:g} %", key="set_confidence"
+        )
+    slots["floor"] = st.empty()
+    slots["confidence"] = st.empty()
+    with st.expander("Rules"):
+        st.selectbox(
+            "The confidence is for",
+            list(CORRECTION_WORDS),
+            format_func=CORRECTION_WORDS.__getitem__,
+            key="set_correction",
+            help="Whether all published cells are right together with this confidence, or each alone.",
+        )
+        st.selectbox(
+            "Error bars (intervals)",
+            list(INTERVAL_WORDS),
+            format_func=INTERVAL_WORDS.__getitem__,
+            key="set_interval",
+            help="Score intervals turn to exact ones by themselves where reports are few.",
+        )
+
+
+def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:
+    if scenario.city is not None:
+        mechanism = make_mechanism(
+            scenario.mechanism,
+            epsilon=scenario.epsilon,
+            domain_size=max(2, _cells_of(scenario)),
+            **dict(scenario.options),
+        )
+        slots["odds"].html(f'<p class="odds">{escape(odds_sentence(mechanism))}</p>')
+    heading("Budget")
+    unit = UNITS["device" if scenario.synthetic else st.session_state.get("own_unit", "trip")]
+    st.html(f'<p class="budget"><b>Total ε {scenario.epsilon:g}</b> for {escape(unit)}.</p>')
+    heading("Seed and link")
+    left, right = st.columns([0.5, 0.5], gap="small", vertical_alignment="bottom")
+    with left:
+        st.number_input("Seed", key="set_seed", step=1, help="Same seed, same trips and same coins.")
+    with right:
+        st.button(
+            "Redraw", on_click=_redraw, width="stretch", help="Toss the devices' coins again; the trips stay."
+        )
+    slots["seed"] = st.empty()
+    slots["draw"] = st.empty()
+    st.html(f'<p class="quiet">Seed {scenario.seed}, redraw {scenario.draw}</p>')
+    with st.popover("Link and command", width="stretch"):
+        base = (st.context.url or "").split("?")[0]
+        st.caption("This link opens the same run in any browser that reaches this server.")
+        st.code(base + "?" + urlencode(link_params(scenario)), language=None, wrap_lines=True)
+        st.caption("This command makes the same run in a terminal.")
+        st.code(scenario.to_command(), language="bash", wrap_lines=True)
+
+
+def _redraw() -> None:
+    st.session_state["set_draw"] = int(st.session_state.get("set_draw") or 0) + 1
+
+
+def _cells_of(scenario: Scenario) -> int:
+    assert scenario.city is not None  # noqa: S101 - asked only for bundled areas
+    return city_domain(scenario.city, scenario.resolution).size
