@@ -1,0 +1,59 @@
+# Two commands do everything on a fresh machine with Python 3.11 or newer:
+#   make run    the dashboard on its bundled city
+#   make test   every check, the browser's included
+# They build .venv once and reuse it until a requirements file changes.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8501
+
+# The first Python that really runs and is new enough; a shim that only complains is passed over.
+FIND_PYTHON = for candidate in "$$PYTHON" python3 python3.11 python3.12 python3.13 python3.14; do \
+	  if [ -n "$$candidate" ] && "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	  then echo "$$candidate"; break; fi; done
+
+.PHONY: run test check lint types unit bench screenshots clean
+
+run: $(VENV)/.runtime static
+	$(BIN)/python -m streamlit run app.py --server.port $(PORT)
+
+test: check
+
+check: lint types unit
+
+lint: $(VENV)/.tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.tools
+	$(BIN)/mypy
+
+unit: $(VENV)/.tools static
+	$(BIN)/pytest
+
+# The map's browser bundle comes out of the installed pydeck; nothing is downloaded.
+.PHONY: static
+static: $(VENV)/.runtime
+	@$(BIN)/python -m ui.assets
+
+screenshots: $(VENV)/.tools static
+	$(BIN)/python -m tests.browser.screenshots
+
+$(VENV)/bin/python:
+	@python="$$($(FIND_PYTHON))"; \
+	if [ -z "$$python" ]; then \
+	  echo "LDP Atlas needs Python 3.11 or newer; none was found. Install one, or name it: make run PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	"$$python" -m venv $(VENV) || { \
+	  echo "The module venv is missing. On Debian and Ubuntu: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+
+$(VENV)/.runtime: requirements.txt $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/.tools: requirements-dev.txt $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) static .mypy_cache .ruff_cache .pytest_cache .hypothesis
