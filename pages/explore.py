@@ -11,7 +11,7 @@ from ui.explore_parts import (
     ranked_table,
 )
 from ui.pipeline import get_release
-from ui.scenario import complain, get_settings
+from ui.scenario import complain, get_settings, show_odds
 from ui.upload import own_file
 
 scenario = get_settings()
@@ -21,6 +21,7 @@ try:
 except (ParameterError, TripFileError) as error:
     complain(error)
     st.stop()
+show_odds(release.mechanism)
 selected = headline_and_map(release)
 pinned_cell(release, selected)
 ranked_table(release)

@@ -16,10 +16,10 @@ import h3
 import streamlit as st
 
 from ldpcore.errors import ParameterError
-from ldpcore.mechanisms import MECHANISMS, make_mechanism
+from ldpcore.mechanisms import MECHANISMS, FrequencyOracle
 from ldpcore.population import UNITS
 from ldpcore.settings import DAYS, QUERIES, RESOLUTIONS, Scenario
-from ldpcore.trips.cities import CITIES, city_domain
+from ldpcore.trips.cities import CITIES
 from ui.controls import heading, stop_slider
 from ui.odds import odds_sentence
 from ui.upload import file_controls
@@ -47,7 +47,8 @@ EPSILON_STOPS: Final = (
 )
 DEVICE_STOPS: Final = (*(first * 10**power for power in range(3, 9) for first in (1, 2, 5)), 10**9)
 CONFIDENCES: Final = (0.8, 0.9, 0.95, 0.99, 0.999)
-DAY_WORDS: Final = {"weekday": "A weekday", "weekend": "A weekend day"}
+EVERY_DAY: Final = "every"
+DAY_WORDS: Final = {EVERY_DAY: "Every day", "weekday": "A weekday", "weekend": "A weekend day"}
 WHOLE_DAY: Final = -1
 PRESENCE_HOUR: Final = 12
 CORRECTION_WORDS: Final = {
@@ -79,6 +80,13 @@ def complain(error: ParameterError) -> None:
     (slot if slot is not None else st).error(str(error))
 
 
+def show_odds(mechanism: FrequencyOracle) -> None:
+    """Write under the epsilon slider what a report says of a phone, once the randomiser is known."""
+    slot = st.session_state.get(_SLOTS, {}).get("odds")
+    if slot is not None:
+        slot.html(f'<p class="odds">{escape(odds_sentence(mechanism))}</p>')
+
+
 def start_session() -> list[str]:
     """Fill the controls from the link at the first run of a session.
 
@@ -100,12 +108,16 @@ def start_session() -> list[str]:
 
 def set_controls(scenario: Scenario) -> None:
     """Put a scenario into the controls; call before they are drawn, or from a callback."""
-    for field in fields(scenario):
-        st.session_state[f"set_{field.name}"] = getattr(scenario, field.name)
-    st.session_state["set_day"] = scenario.day or "weekday"
-    st.session_state["set_hour"] = WHOLE_DAY if scenario.hour is None else scenario.hour
+    st.session_state.update(_control_values(scenario))
     st.session_state[_FILE_CHOICE] = BUNDLED if scenario.synthetic else OWN_FILE
     st.session_state[SCENARIO_KEY] = scenario
+
+
+def _control_values(scenario: Scenario) -> dict[str, Any]:
+    values = {f"set_{field.name}": getattr(scenario, field.name) for field in fields(scenario)}
+    values["set_day"] = scenario.day or (DAYS[0] if scenario.synthetic else EVERY_DAY)
+    values["set_hour"] = WHOLE_DAY if scenario.hour is None else scenario.hour
+    return values
 
 
 def remember_link(scenario: Scenario) -> None:
@@ -132,6 +144,9 @@ def scenario_controls() -> Scenario:
     """
     slots: dict[str, Any] = {}
     st.session_state[_SLOTS] = slots
+    # Streamlit forgets a control that a run didn't draw; it comes back with the scenario in force.
+    for name, value in _control_values(get_settings()).items():
+        st.session_state.setdefault(name, value)
     with st.sidebar:
         _where(slots)
         _who(slots)
@@ -157,13 +172,13 @@ def _assemble() -> Scenario:
     if own:
         table = state.get("own_trips")
         settings["trips"] = table.digest if table is not None else state.get("set_trips")
-        settings["day"] = None if state.get("set_every_day", True) else state["set_day"]
+        settings["day"] = None if settings["day"] == EVERY_DAY else settings["day"]
         if settings["trips"] is None:
             own = False
     if not own:
         settings |= {"trips": None, "area": None, "timezone": None}
         settings["city"] = settings["city"] or "new_york"
-        settings["day"] = None if settings["day"] == DAYS[0] else settings["day"]
+        settings["day"] = None if settings["day"] in {EVERY_DAY, DAYS[0]} else settings["day"]
     problems: list[ParameterError] = []
     last: Scenario = state[SCENARIO_KEY]
     for name in ("devices", "epsilon", "floor", "seed", "draw"):
@@ -225,7 +240,10 @@ def _where(slots: dict[str, Any]) -> None:
     slots["query"] = st.empty()
     left, right = st.columns(2, gap="small")
     with left:
-        st.selectbox("Day", DAYS, format_func=DAY_WORDS.__getitem__, key="set_day")
+        days = DAYS if st.session_state[_FILE_CHOICE] == BUNDLED else tuple(DAY_WORDS)
+        if st.session_state["set_day"] not in days:
+            st.session_state["set_day"] = days[0]
+        st.selectbox("Day", days, format_func=DAY_WORDS.__getitem__, key="set_day")
     with right:
         st.selectbox("Hour", [WHOLE_DAY, *range(24)], format_func=_hour_word, key="set_hour")
     slots["hour"] = st.empty()
@@ -333,14 +351,6 @@ def _publish(slots: dict[str, Any]) -> None:
 
 
 def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:
-    if scenario.city is not None:
-        mechanism = make_mechanism(
-            scenario.mechanism,
-            epsilon=scenario.epsilon,
-            domain_size=max(2, _cells_of(scenario)),
-            **dict(scenario.options),
-        )
-        slots["odds"].html(f'<p class="odds">{escape(odds_sentence(mechanism))}</p>')
     heading("Budget")
     unit = UNITS["device" if scenario.synthetic else st.session_state.get("own_unit", "trip")]
     st.html(f'<p class="budget"><b>Total ε {scenario.epsilon:g}</b> for {escape(unit)}.</p>')
@@ -365,8 +375,3 @@ def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:
 
 def _redraw() -> None:
     st.session_state["set_draw"] = int(st.session_state.get("set_draw") or 0) + 1
-
-
-def _cells_of(scenario: Scenario) -> int:
-    assert scenario.city is not None  # noqa: S101 - asked only for bundled areas
-    return city_domain(scenario.city, scenario.resolution).size

@@ -70,7 +70,6 @@ def file_controls(slots: dict[str, Any]) -> None:
         st.text_input("Time zone (IANA)", key="own_timezone", placeholder="UTC", on_change=_choose_area)
     slots["area"] = st.empty()
     slots["timezone"] = st.empty()
-    st.toggle("Every day", key="set_every_day", value=True, help="Off: only the kind of day chosen below.")
 
 
 def own_file(scenario: Scenario) -> None:
