@@ -5,6 +5,7 @@ T. Wang, J. Blocki, N. Li, S. Jha, *Locally Differentially Private Protocols for
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -37,13 +38,22 @@ class UnaryEncoding(Mechanism):
     exact_joint_sampler: ClassVar[bool] = True
 
     @property
+    @abstractmethod
+    def p(self) -> Fraction:
+        """Probability that the own bit is 1."""
+
+    @property
+    @abstractmethod
+    def q(self) -> Fraction:
+        """Probability that any other bit is 1."""
+
+    @property
     def report_bits(self) -> int:
         """One bit a cell."""
         return self.domain_size
 
     def _greatest_ratio(self) -> Fraction:
-        p, q = self._pure_pair()
-        return p * (1 - q) / ((1 - p) * q)
+        return self.p * (1 - self.q) / ((1 - self.p) * self.q)
 
     def _encode_block(self, values: IntArray, key: Key) -> AnyArray:  # noqa: ARG002 - nothing to draw
         encoded = np.zeros((values.size, packed_width(self.domain_size)), np.uint8)
@@ -67,7 +77,7 @@ class UnaryEncoding(Mechanism):
         self._run(values, perturb_key, counts, np.empty((0, 0), np.uint64))
 
     def _run(self, values: IntArray, key: Key, counts: IntArray, rows: AnyArray) -> None:
-        law = kernels.unary.unary_law(*self._pure_pair())
+        law = kernels.unary.unary_law(self.p, self.q)
         seed, block = np.uint64(key.seed), np.uint64(key.block)
         kernels.unary.unary_rows(np.array(values), self.domain_size, *law, seed, block, counts, rows)
 
@@ -93,8 +103,7 @@ class UnaryEncoding(Mechanism):
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> IntArray:
         # Bits are independent given the values and a cell's count uses only its own bits, so the counts
         # are independent: this is their joint law, not only that of each one.
-        p, q = self._pure_pair()
-        return support_counts(true_counts, float(p), float(q), rng)
+        return support_counts(true_counts, float(self.p), float(self.q), rng)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

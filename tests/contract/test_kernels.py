@@ -1,0 +1,222 @@
+"""Plain references of the compiled loops, written from their descriptions, compared byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ldpcore.mechanisms import make_mechanism
+from ldpcore.mechanisms.blocks import BLOCK_DEVICES, draw_key
+
+WORD = 2**64 - 1
+
+
+def mix(word: int) -> int:
+    word = (word + 0x9E3779B97F4A7C15) & WORD
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & WORD
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & WORD
+    return word ^ (word >> 31)
+
+
+class Stream:
+    """A splitmix64 counter."""
+
+    def __init__(self, state: int) -> None:
+        self.state = state
+
+    @classmethod
+    def of(cls, seed: int, block: int) -> Stream:
+        return cls(mix(mix(seed) ^ (block * 0xD1342543DE82EF95 & WORD)))
+
+    def word(self) -> int:
+        word, self.state = mix(self.state), (self.state + 0x9E3779B97F4A7C15) & WORD
+        return word
+
+    def below(self, bound: int) -> int:
+        while True:
+            product = self.word() * bound
+            if product & WORD >= 2**64 % bound:
+                return product >> 64
+
+    def bernoulli(self, probability: Fraction) -> bool:
+        threshold = (probability.numerator << 128) // probability.denominator
+        word = self.word()
+        if word == threshold >> 64:
+            return self.word() < threshold & WORD
+        return word < threshold >> 64
+
+
+def sfc64(stream: Stream) -> Iterator[int]:
+    a, b, c, counter = stream.word(), stream.word(), stream.word(), 1
+    drawn = 0
+    while True:
+        word = (a + b + counter) & WORD
+        counter += 1
+        a, b, c = b ^ (b >> 11), (c + (c << 3)) & WORD, ((c << 24 | c >> 40) + word) & WORD
+        drawn += 1
+        if drawn > 12:
+            yield word
+
+
+def keys(seed: int) -> tuple[int, int]:
+    rng = np.random.default_rng(seed)
+    return draw_key(rng), draw_key(rng)
+
+
+@pytest.mark.parametrize("domain_size", [2, 5, 1000])
+def test_direct_reports(domain_size: int) -> None:
+    mechanism = make_mechanism("grr", epsilon=1.0, domain_size=domain_size)
+    assert mechanism.p is not None
+    values = np.random.default_rng(2).integers(0, domain_size, BLOCK_DEVICES + 300)
+    reports = mechanism.privatize(values, rng=np.random.default_rng(7))
+    key = keys(7)[1]
+    for block, start in ((0, 0), (1, BLOCK_DEVICES)):
+        stream = Stream.of(key, block)
+        for value, report in zip(values[start : start + 300], reports[start : start + 300], strict=True):
+            kept = stream.bernoulli(mechanism.p)
+            other = stream.below(domain_size - 1)
+            other += other >= value
+            assert report == (value if kept else other)
+    assert np.array_equal(mechanism.aggregate(reports), np.bincount(reports, minlength=domain_size))
+
+
+@pytest.mark.parametrize("domain_size", [2, 9, 64, 65, 200])
+@pytest.mark.parametrize("devices", [1, 16, 37])
+def test_unary_reports(domain_size: int, devices: int) -> None:
+    mechanism = make_mechanism("oue", epsilon=1.0, domain_size=domain_size)
+    assert mechanism.p is not None
+    assert mechanism.q is not None
+    values = np.random.default_rng(2).integers(0, domain_size, devices)
+    reports = mechanism.privatize(values, rng=np.random.default_rng(7))
+
+    key = keys(7)[1]
+    start = Stream.of(key, 0)
+    lanes = [sfc64(start) for _ in range(32)]
+    stream = Stream(mix(Stream.of(key, 0).state))
+    digits = (mechanism.q.numerator << 138) // mechanism.q.denominator
+    rest = Fraction(digits & (2**128 - 1), 2**128)
+    words_a_row = (domain_size + 63) // 64
+    expected = []
+    for first in range(0, devices, 16):
+        words: list[int] = []
+        while len(words) < 16 * words_a_row:
+            ones, undecided = [], []
+            for lane in lanes:
+                draws = [next(lane) for _ in range(10)]
+                one = equal = 0
+                for bit in range(64):
+                    fraction = sum((draw >> bit & 1) << (9 - place) for place, draw in enumerate(draws))
+                    one |= (fraction < digits >> 128) << bit
+                    equal |= (fraction == digits >> 128) << bit
+                ones.append(one)
+                undecided.append(equal)
+            for lane_number, equal in enumerate(undecided):
+                for bit in range(64):
+                    if equal >> bit & 1 and stream.bernoulli(rest):
+                        ones[lane_number] |= 1 << bit
+            words += ones
+        for row, value in enumerate(values[first : first + 16]):
+            bits = sum(
+                word << (64 * place)
+                for place, word in enumerate(words[row * words_a_row : (row + 1) * words_a_row])
+            )
+            bits &= 2**domain_size - 1
+            own = stream.bernoulli(mechanism.p)
+            bits = bits & ~(1 << int(value)) | (own << int(value))
+            expected.append(list(bits.to_bytes((domain_size + 7) // 8, "little")))
+    assert reports.tolist() == expected
+
+
+@pytest.mark.parametrize("domain_size", [2, 9, 64, 65, 200, 2218])
+def test_unary_column_sums(domain_size: int) -> None:
+    mechanism = make_mechanism("oue", epsilon=0.1, domain_size=domain_size)
+    devices = BLOCK_DEVICES + 77
+    reports = mechanism.privatize(np.zeros(devices, int), rng=np.random.default_rng(7))
+    bits = np.unpackbits(reports, axis=1, count=domain_size, bitorder="little")
+    assert np.array_equal(mechanism.aggregate(reports), bits.sum(axis=0))
+
+
+def test_unary_column_sums_of_a_full_block() -> None:
+    """A block of all-ones reports fills the bit planes to the top."""
+    mechanism = make_mechanism("oue", epsilon=0.1, domain_size=70)
+    reports = np.full((2 * BLOCK_DEVICES, 9), 255, np.uint8)
+    reports[:, -1] = 63
+    assert mechanism.aggregate(reports).tolist() == [2 * BLOCK_DEVICES] * 70
+
+
+@pytest.mark.parametrize(
+    ("domain_size", "options", "prime"),
+    [
+        (2, {}, 2_642_239),
+        (300, {}, 2_642_239),
+        (2_642_239, {"g": 5}, 2_642_239),
+        (2_642_240, {"g": 5}, 2**31 - 1),
+        (301, {"g": 100_000}, 2**31 - 1),
+    ],
+)
+def test_hash_reports(domain_size: int, options: dict[str, int], prime: int) -> None:
+    mechanism = make_mechanism("olh", epsilon=1.0, domain_size=domain_size, **options)
+    assert mechanism.p is not None
+    buckets = mechanism.parameters()["g"]
+    assert isinstance(buckets, int)
+    values = np.random.default_rng(2).integers(0, domain_size, 100)
+    values[-1] = domain_size - 1
+    reports = mechanism.privatize(values, rng=np.random.default_rng(7))
+    hashing, moving = (Stream.of(key, 0) for key in keys(7))
+    for value, report in zip(values.tolist(), reports, strict=True):
+        a0, a1, a2 = (hashing.below(prime) for _ in range(3))
+        bucket = (a2 * value**2 + a1 * value + a0) % prime * buckets // prime
+        kept = moving.bernoulli(mechanism.p)
+        other = moving.below(buckets - 1)
+        other += other >= bucket
+        assert report.tolist() == (a0, a1, a2, bucket if kept else other)
+
+
+@pytest.mark.parametrize(
+    ("domain_size", "options"), [(2, {}), (3, {}), (301, {}), (301, {"g": 2}), (97, {"g": 100_000})]
+)
+@pytest.mark.parametrize("devices", [1, 600])
+def test_hash_supports(domain_size: int, options: dict[str, int], devices: int) -> None:
+    mechanism = make_mechanism("olh", epsilon=2.0, domain_size=domain_size, **options)
+    buckets = mechanism.parameters()["g"]
+    assert isinstance(buckets, int)
+    prime = 2_642_239 if buckets <= 4096 else 2**31 - 1
+    reports = mechanism.privatize(np.zeros(devices, int), rng=np.random.default_rng(3))
+    cells = range(domain_size)
+    expected = np.zeros(domain_size, int)
+    for a0, a1, a2, bucket in reports.tolist():
+        expected += [(a2 * i * i + a1 * i + a0) % prime * buckets // prime == bucket for i in cells]
+    assert np.array_equal(mechanism.aggregate(reports), expected)
+
+
+@pytest.mark.parametrize("buckets", [2, 3, 4, 8, 56, 4096, 5000])
+def test_collision_probability(buckets: int) -> None:
+    """Two cells take any pair of residues equally often, so they meet where both lie in one bucket."""
+    mechanism = make_mechanism("olh", epsilon=1.0, domain_size=50, g=buckets)
+    prime = 2_642_239 if buckets <= 4096 else 2**31 - 1
+    edges = [-(-bucket * prime // buckets) for bucket in range(buckets + 1)]
+    meets = sum(Fraction(high - low, prime) ** 2 for low, high in pairwise(edges))
+    assert mechanism.collision_probability == meets  # type: ignore[attr-defined]
+    assert abs(meets - Fraction(1, buckets)) < Fraction(1, 2**20)
+
+
+def test_hash_values_at_three_cells_are_independent() -> None:
+    """With a small prime every hash can be looked at: each triple of residues occurs exactly once."""
+    prime = 7
+    seen = {
+        tuple((a2 * i * i + a1 * i + a0) % prime for i in (1, 4, 6))
+        for a0 in range(prime)
+        for a1 in range(prime)
+        for a2 in range(prime)
+    }
+    assert len(seen) == prime**3
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0, 12.0, 20.0])
+def test_bias_of_the_hash_is_negligible(epsilon: float) -> None:
+    mechanism = make_mechanism("olh", epsilon=epsilon, domain_size=2218)
+    assert abs(mechanism.bias_per_device) < Fraction(1, 5 * 10**9)  # type: ignore[attr-defined]
