@@ -9,13 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h3
 import numpy as np
 import shapely
 from shapely.geometry import shape
 from shapely.geometry.base import BaseGeometry
 
-from ldpcore.domain import Area
+from ldpcore.domain import Area, points_to_cells
 from ldpcore.errors import ParameterError
+from ldpcore.shapes import FloatArray
 from ldpcore.trips.cities import CITIES, city_area
 from ldpcore.trips.clock import check_timezone
 from ldpcore.trips.quality import share_inside
@@ -24,6 +26,9 @@ from ldpcore.trips.table import TripTable
 DEFAULT_TIMEZONE = "UTC"
 _MAX_AREA_BYTES = 32 * 1024 * 1024
 _STEP_DEG = 0.1
+_MAX_CORNERS = 200_000
+_SAME_CORNER_DEG = 1e-4
+_VISITED_SHARE = 0.95
 _FILE_ENDINGS = (".geojson", ".json")
 _FORM = "write W,S,E,N in degrees, such as 10.6,59.8,10.9,60.0, or name a .geojson file"
 
@@ -181,7 +186,7 @@ def choose_area(
         area = city_area(city)
         return replace(area, timezone=check_timezone(timezone)) if timezone else area
     if area_text:
-        return area_from_text(area_text, timezone=timezone)
+        return flag_area(area_from_text(area_text, timezone=timezone), table)
     lat, lng = _all_places(table)
     shares = {slug: share_inside(lat, lng, known.bounds) for slug, known in CITIES.items()}
     best = max(shares, key=lambda slug: shares[slug])
@@ -193,7 +198,49 @@ def choose_area(
     return box_area(west, south, east, north, timezone=timezone, from_data=True)
 
 
-def _all_places(table: TripTable) -> tuple[np.ndarray[Any, np.dtype[np.float64]], ...]:
+def flag_area(area: Area, table: TripTable) -> Area:
+    """Mark an area as taken from the data where it follows the trips too closely to be public knowledge.
+
+    An area made of H3 cells nearly all of which hold a place is a list of visited cells; a box that
+    ends exactly at the outermost places was drawn around them.
+
+    Parameters
+    ----------
+    area
+        Area that the user named.
+    table
+        Trips.
+    """
+    lat, lng = _all_places(table)
+    if not lat.size or area.from_data:
+        return area
+    outermost = (lng.min(), lat.min(), lng.max(), lat.max())
+    fits = bool(np.allclose(area.bounds, outermost, rtol=0, atol=1e-6)) and lat.size > 1
+    return replace(area, from_data=fits or _visited_cells(area, lat, lng))
+
+
+def _visited_cells(area: Area, lat: FloatArray, lng: FloatArray) -> bool:
+    """Whether an area is a patchwork of H3 cells, nearly all of them visited."""
+    corners = np.unique(np.round(shapely.get_coordinates(area.geometry), 7), axis=0)
+    if not 5 <= len(corners) <= _MAX_CORNERS:
+        return False
+    for resolution in range(5, 11):
+        # Every corner of a patchwork is a corner of the three cells that meet near it.
+        around = h3.latlng_to_cell(float(corners[0, 1]), float(corners[0, 0]), resolution)
+        known = np.array([b[::-1] for cell in h3.grid_disk(around, 1) for b in h3.cell_to_boundary(cell)])
+        if np.abs(known - corners[0]).sum(axis=1).min() > _SAME_CORNER_DEG:
+            continue
+        try:
+            cells = h3.geo_to_cells(area.geometry, resolution)
+        except ValueError:
+            return False
+        inside = points_to_cells(lat, lng, resolution)
+        visited = np.isin(np.array([h3.str_to_int(cell) for cell in cells], dtype=np.uint64), inside)
+        return bool(visited.size > 1 and visited.mean() >= _VISITED_SHARE)
+    return False
+
+
+def _all_places(table: TripTable) -> tuple[FloatArray, ...]:
     frame = table.frame
     sides = [side for side in ("start", "end") if f"{side}_lat" in frame]
     lat = np.concatenate([frame[f"{side}_lat"].to_numpy(dtype=np.float64) for side in sides])
@@ -202,7 +249,7 @@ def _all_places(table: TripTable) -> tuple[np.ndarray[Any, np.dtype[np.float64]]
     return lat[known], lng[known]
 
 
-def _middle(value: np.ndarray[Any, np.dtype[np.float64]], limit: float) -> tuple[float, float]:
+def _middle(value: FloatArray, limit: float) -> tuple[float, float]:
     low, high = np.quantile(value, [0.01, 0.99])
     steps = round(1 / _STEP_DEG)
     # A millionth of a step absorbs that 10.7 * 10 is not 107 in binary.

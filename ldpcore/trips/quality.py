@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import h3
 import numpy as np
+from scipy.spatial import cKDTree
 
 from ldpcore.errors import TripFileError
 from ldpcore.shapes import BoolArray, ByteArray, FloatArray
+from ldpcore.trips.names import VEHICLE_NAMES, reduce_name
 from ldpcore.trips.schemas import Box
 from ldpcore.trips.table import REASON_CODES
 
 #: A longitude of 180 that is a full turn off; whatever is beyond is in another unit.
 _MOST_DEGREES = 540.0
+#: Northings end at about 10,000,000 m, so a latitude above that (ten degrees in millionths) is none.
+_MOST_NORTHING = 1.0e7
+_SCALES = (1e6, 1e7, 1e5)
+_SOME = 20_000  # places looked at for rounding and snapping
+_METRES_A_DEGREE = 111_195.0
+_RESOLUTIONS = range(5, 11)
 
 
 @dataclass
@@ -30,6 +39,8 @@ class Side:
         (n,) bool, one of the two is absent.
     unreadable
         (n,) bool, text that is no number.
+    unknown
+        (n,) bool, a zone that the zone file does not have; None where places are no zones.
     problem
         (n,) uint8, place in `REASONS`, 0 where the place is usable.
     """
@@ -39,6 +50,7 @@ class Side:
     lng: FloatArray
     missing: BoolArray
     unreadable: BoolArray
+    unknown: BoolArray | None = None
     problem: ByteArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,15 +69,27 @@ class Draft:
         Start places, and end places where the file has any.
     homes
         Boxes (west, south, east, north) in which the points may lie, to tell the order of the two numbers.
+    columns
+        Canonical column to name in the file.
+    totals
+        (n,) float64, how many trips each row stands for, where a column says so.
     mended, notes
         What was put right, with the number of rows, and sentences.
+    finest_resolution
+        Finest H3 resolution that the places support, None where nothing was noticed.
+    person_column
+        Whether a column is taken to name people; a detector may take that back.
     """
 
     label: str
     sides: Sequence[Side]
     homes: Sequence[Box]
+    columns: Mapping[str, str] = field(default_factory=dict)
+    totals: FloatArray | None = None
     mended: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    finest_resolution: int | None = None
+    person_column: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,20 +104,30 @@ class Detector:
         "mends", "drops", "refuses" or "warns".
     apply
         Looks for the defect and acts.
+    stage
+        "columns" before the places are read, "places" after.
     """
 
     name: str
     label: str
     action: str
     apply: Callable[[Draft], None]
+    stage: str = "places"
 
 
 def share_inside(lat: FloatArray, lng: FloatArray, box: Box) -> float:
     """Share of the places that lie in a box (west, south, east, north); 0 where there are none."""
     known = int(np.count_nonzero(~np.isnan(lat) & ~np.isnan(lng)))
+    return int(np.count_nonzero(_inside(lat, lng, box))) / known if known else 0.0
+
+
+def _inside(lat: FloatArray, lng: FloatArray, box: Box) -> BoolArray:
     west, south, east, north = box
-    inside = (lat >= south) & (lat <= north) & (lng >= west) & (lng <= east)
-    return int(np.count_nonzero(inside)) / known if known else 0.0
+    return np.asarray((lat >= south) & (lat <= north) & (lng >= west) & (lng <= east), dtype=np.bool_)
+
+
+def _best_share(lat: FloatArray, lng: FloatArray, boxes: Sequence[Box]) -> float:
+    return max((share_inside(lat, lng, box) for box in boxes), default=0.0)
 
 
 def _both(draft: Draft) -> tuple[FloatArray, FloatArray]:
@@ -103,11 +137,42 @@ def _both(draft: Draft) -> tuple[FloatArray, FloatArray]:
     )
 
 
+def _rows(draft: Draft, masks: Sequence[BoolArray]) -> int:
+    """Count the rows of which any place is marked."""
+    any_side = np.zeros(draft.sides[0].lat.shape, dtype=np.bool_)
+    for mask in masks:
+        any_side |= mask
+    return int(np.count_nonzero(any_side))
+
+
+def _totals(draft: Draft) -> None:
+    if draft.totals is None or "trip" in draft.columns or draft.person_column:
+        return
+    known = draft.totals[~np.isnan(draft.totals)]
+    if known.size and np.all(known == np.floor(known)) and known.max(initial=0) > 1:
+        raise TripFileError(
+            f"{draft.label} holds totals, not trips: by its column {draft.columns['total']} a row stands "
+            f"for up to {known.max():,.0f} trips, and only single trips can be randomised one by one; load those, "
+            "or take the column out of the mapping if it is something else."
+        )
+
+
+def _vehicles(draft: Draft) -> None:
+    column = draft.columns.get("device", "")
+    if draft.person_column and reduce_name(column) in VEHICLE_NAMES:
+        draft.person_column = False
+        draft.notes.append(
+            f"{column} names vehicles, and whoever rides one next is another person; the unit stays one trip."
+        )
+
+
 def _missing(draft: Draft) -> None:
     for side in draft.sides:
         reason = "missing_origin" if side.name == "start" else "missing_destination"
         side.problem[side.missing] = REASON_CODES[reason]
         side.problem[side.unreadable & ~side.missing] = REASON_CODES["not_a_coordinate"]
+        if side.unknown is not None:
+            side.problem[side.unknown] = REASON_CODES["unknown_zone"]
 
 
 def _zero_zero(draft: Draft) -> None:
@@ -118,14 +183,46 @@ def _zero_zero(draft: Draft) -> None:
         side.lng[at_zero] = np.nan
 
 
-def _metres(draft: Draft) -> None:
+def _scaled(draft: Draft) -> None:
+    """Divide whole numbers that are millionths (or the like) of a degree."""
     lat, lng = _both(draft)
+    known = ~np.isnan(lat) & ~np.isnan(lng)
+    if not known.any() or not _beyond_degrees(lat, lng):
+        return
+    lat, lng = lat[known], lng[known]
+    if not (np.all(lat == np.floor(lat)) and np.all(lng == np.floor(lng))):
+        return
+    name = reduce_name(draft.columns.get("start_lat", ""))
+    for scale in _SCALES:
+        fits = np.mean((np.abs(lat) <= 90 * scale) & (np.abs(lng) <= 180 * scale)) >= 0.95
+        named = name.endswith(f"e{round(np.log10(scale))}") or (scale == 1e6 and "micro" in name)
+        at_home = max(
+            _best_share(lat / scale, lng / scale, draft.homes),
+            _best_share(lng / scale, lat / scale, draft.homes),
+        )
+        large = float(np.median(np.abs(lat))) > _MOST_NORTHING and scale in {1e6, 1e7}
+        if named or at_home >= 0.5 or (fits and large):
+            for side in draft.sides:
+                side.lat /= scale
+                side.lng /= scale
+            draft.mended["whole_numbers"] = _rows(draft, [~np.isnan(side.lat) for side in draft.sides])
+            draft.notes.append(f"Coordinates are whole numbers of 1/{scale:,.0f} degree and were divided.")
+            return
+
+
+def _beyond_degrees(lat: FloatArray, lng: FloatArray) -> bool:
     size = np.maximum(np.abs(lat), np.abs(lng))
     size = size[~np.isnan(size)]
-    if size.size and float(np.median(size)) > _MOST_DEGREES:
+    return bool(size.size and float(np.median(size)) > _MOST_DEGREES)
+
+
+def _metres(draft: Draft) -> None:
+    lat, lng = _both(draft)
+    if _beyond_degrees(lat, lng):
         raise TripFileError(
             f"{draft.label} has coordinates such as {np.nanmedian(lat):,.0f} and {np.nanmedian(lng):,.0f}, "
-            "which are not degrees; convert them to latitude and longitude (WGS 84)."
+            "which are not degrees; say which coordinate system they are in (such as EPSG:25833), or convert "
+            "them to latitude and longitude (WGS 84)."
         )
 
 
@@ -134,62 +231,157 @@ def _swapped(draft: Draft) -> None:
     known = ~np.isnan(lat) & ~np.isnan(lng)
     if not known.any():
         return
-    here = max((share_inside(lat, lng, box) for box in draft.homes), default=0.0)
-    there = max((share_inside(lng, lat, box) for box in draft.homes), default=0.0)
-    impossible = np.count_nonzero(np.abs(lat[known]) > 90) > known.sum() / 2 and np.all(
-        np.abs(lng[known]) <= 90
-    )
-    if not impossible and (here >= 0.5 or there < 0.5):
-        return
+    here = _best_share(lat, lng, draft.homes)
+    there = _best_share(lng, lat, draft.homes)
+    beyond = np.abs(lat[known]) > 90
+    impossible = np.mean(beyond) > 0.5 and np.all(np.abs(lng[known]) <= 90)
+    if impossible or (here < 0.5 <= there):
+        for side in draft.sides:
+            side.lat, side.lng = side.lng, side.lat
+        draft.mended["swapped_lat_lng"] = _rows(
+            draft, [~np.isnan(side.lat) & ~np.isnan(side.lng) for side in draft.sides]
+        )
+        draft.notes.append(
+            "Latitude and longitude stand in each other's column (only the other order lies where such trips "
+            "are made); they were exchanged."
+        )
+    elif here >= 0.5:
+        _swap_single(draft, max(draft.homes, key=lambda box: share_inside(lat, lng, box)))
+
+
+def _swap_single(draft: Draft, home: Box) -> None:
+    """Exchange the two numbers in single rows that only so lie where the others do."""
+    masks = []
     for side in draft.sides:
-        side.lat, side.lng = side.lng, side.lat
-    draft.mended["swapped_lat_lng"] = int(np.count_nonzero(known[: draft.sides[0].lat.size]))
-    draft.notes.append(
-        "Latitude and longitude stand in each other's column (only the other order lies where such trips "
-        "are made); they were exchanged."
-    )
+        wrong = ~_inside(side.lat, side.lng, home) & _inside(side.lng, side.lat, home)
+        side.lat[wrong], side.lng[wrong] = side.lng[wrong], side.lat[wrong]
+        masks.append(wrong)
+    count = _rows(draft, masks)
+    if count:
+        draft.mended["swapped_lat_lng"] = count
+        draft.notes.append(f"{count:,} rows had latitude and longitude exchanged and were put right.")
 
 
 def _wrapped(draft: Draft) -> None:
-    count = 0
+    masks = []
     for side in draft.sides:
         east, west = (side.lng > 180) & (side.lng <= 540), (side.lng < -180) & (side.lng >= -540)
         side.lng[east] -= 360.0
         side.lng[west] += 360.0
-        count += int(np.count_nonzero(east | west))
+        masks.append(east | west)
+    count = _rows(draft, masks)
     if count:
         draft.mended["longitude_360"] = count
-        draft.notes.append(f"{count:,} longitudes were a full turn (360°) off and were turned back.")
+        draft.notes.append(f"{count:,} rows had a longitude a full turn (360°) off, which was turned back.")
 
 
 def _out_of_range(draft: Draft) -> None:
     for side in draft.sides:
-        with np.errstate(invalid="ignore"):
-            wrong = (np.abs(side.lat) > 90) | (np.abs(side.lng) > 180)
+        wrong = (np.abs(side.lat) > 90) | (np.abs(side.lng) > 180)
         side.problem[wrong & (side.problem == 0)] = REASON_CODES["not_a_coordinate"]
         bad = side.problem > 0
         side.lat[bad] = np.nan
         side.lng[bad] = np.nan
 
 
+def _usable(draft: Draft) -> tuple[FloatArray, FloatArray]:
+    """Return some of the usable places, the start ones where there are any."""
+    side = next((side for side in draft.sides if np.any(side.problem == 0)), None)
+    if side is None:
+        return np.empty(0), np.empty(0)
+    rows = np.flatnonzero(side.problem == 0)
+    rows = rows[:: max(1, rows.size // _SOME)]
+    return side.lat[rows], side.lng[rows]
+
+
+def cell_spacing_m(resolution: int) -> float:
+    """Mean distance between the centres of neighbouring H3 cells, metres."""
+    return float(np.sqrt(3) * h3.average_hexagon_edge_length(resolution, unit="m"))
+
+
+def _finest(step_m: float) -> int | None:
+    """Return the finest resolution whose cells are at least a step apart, None where every one is."""
+    fit = [resolution for resolution in _RESOLUTIONS if cell_spacing_m(resolution) >= step_m]
+    finest = max(fit, default=_RESOLUTIONS[0])
+    return None if finest == _RESOLUTIONS[-1] else finest
+
+
+def _cap(draft: Draft, resolution: int | None, sentence: str) -> None:
+    if resolution is None:
+        return
+    if draft.finest_resolution is None or resolution < draft.finest_resolution:
+        draft.finest_resolution = resolution
+    draft.notes.append(f"{sentence} Resolutions finer than {resolution} would show more than the data hold.")
+
+
+def _rounded(draft: Draft) -> None:
+    lat, lng = _usable(draft)
+    if np.unique(lat).size < 5:
+        return
+    for digits in range(4):
+        scaled = np.concatenate([lat, lng]) * 10.0**digits
+        if np.mean(np.abs(scaled - np.round(scaled)) < 1e-6) >= 0.98:
+            step_m = _METRES_A_DEGREE / 10**digits
+            size = f"{step_m / 1000:,.0f} km" if step_m >= 1000 else f"{step_m:,.0f} m"
+            _cap(
+                draft,
+                _finest(step_m),
+                f"Coordinates are rounded to {digits} digits after the point, steps of about {size}.",
+            )
+            return
+
+
+def _snapped(draft: Draft) -> None:
+    lat, lng = _usable(draft)
+    places = np.unique(np.column_stack([lat, lng]), axis=0)
+    if lat.size < 200 or not 3 <= places.shape[0] <= lat.size / 20:
+        return
+    flat = places * _METRES_A_DEGREE
+    flat[:, 1] *= np.cos(np.radians(places[:, 0].mean()))
+    nearest, _ = cKDTree(flat).query(flat, k=2)
+    step_m = float(np.median(np.asarray(nearest)[:, 1]))
+    _cap(
+        draft,
+        _finest(step_m),
+        f"All places are among {places.shape[0]:,} points (stations or centres of zones), "
+        f"typically {step_m:,.0f} m from the next.",
+    )
+
+
 #: Applied in this order: each may rely on what the ones before it left.
 DETECTORS: tuple[Detector, ...] = (
+    Detector("vehicles", "vehicles taken for people", "warns", _vehicles, "columns"),
+    Detector("totals", "totals instead of trips", "refuses", _totals, "columns"),
     Detector("missing", "no place, or text that is no number", "drops", _missing),
     Detector("zero_zero", "latitude 0 and longitude 0", "drops", _zero_zero),
+    Detector("whole_numbers", "millionths of a degree", "mends", _scaled),
     Detector("metres", "coordinates that are not degrees", "refuses", _metres),
     Detector("swapped_lat_lng", "latitude and longitude exchanged", "mends", _swapped),
     Detector("longitude_360", "longitude a full turn off", "mends", _wrapped),
     Detector("out_of_range", "latitude or longitude out of range", "drops", _out_of_range),
+    Detector("rounded", "rounded coordinates", "warns", _rounded),
+    Detector("snapped", "places snapped to few points", "warns", _snapped),
 )
 
+#: What was done to the rows that "mended" counts.
+MENDED: Mapping[str, str] = {
+    "trailing_delimiter": "empty fields at the end of a row evened out",
+    "swapped_lat_lng": "latitude and longitude exchanged",
+    "longitude_360": "longitude turned back by 360°",
+    "whole_numbers": "whole numbers divided into degrees",
+    "projected": "converted from another coordinate system",
+}
 
-def check(draft: Draft) -> None:
-    """Run every detector on a draft.
+
+def check(draft: Draft, stage: str) -> None:
+    """Run the detectors of a stage on a draft.
 
     Raises
     ------
     TripFileError
         If one refuses the file.
     """
-    for detector in DETECTORS:
-        detector.apply(draft)
+    with np.errstate(invalid="ignore"):
+        for detector in DETECTORS:
+            if detector.stage == stage:
+                detector.apply(draft)

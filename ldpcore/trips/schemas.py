@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ldpcore.errors import ParameterError, TripFileError
+from ldpcore.trips.names import START_WORDS, guess, reduce_name, words_of
 
 Box = tuple[float, float, float, float]  # west, south, east, north
 
@@ -20,22 +20,18 @@ FIELDS: Mapping[str, str] = MappingProxyType(
         "start_lng": "start longitude",
         "end_lat": "end latitude",
         "end_lng": "end longitude",
+        "geometry": "place or path in one column",
+        "end_geometry": "end place in one column",
+        "start_zone": "start zone",
+        "end_zone": "end zone",
         "start_time": "start time",
+        "start_clock": "start time of day, where the date stands apart",
         "end_time": "end time",
+        "end_clock": "end time of day, where the date stands apart",
         "duration_s": "duration in seconds",
         "length_m": "length",
-        "polyline": "path as a list of points",
+        "total": "number of trips that the row stands for",
     }
-)
-
-#: Columns that name people. Bikes, taxis and scooters are vehicles: whoever rides them next is
-#: another person, so they never make a device.
-PERSON_NAMES = frozenset(
-    [
-        *("uid", "user", "userid", "rider", "riderid", "person", "personid", "customer", "customerid"),
-        *("clientid", "memberid", "subscriberid", "participant", "participantid", "passengerid"),
-        *("traveler", "travelerid", "traveller", "travellerid", "phoneid"),
-    ]
 )
 
 
@@ -51,14 +47,24 @@ class Schema:
         Canonical column to the spellings it has in files, each reduced by `reduce_name`.
     signature
         Reduced names that must all be there; a tuple inside means any one of them.
+    unless
+        Reduced names of which none may be there.
     homes
         Boxes (west, south, east, north) in which such files lie, to tell swapped coordinates.
     epoch_is_local
         Whether Unix times are the local clock written as if it were UTC.
+    naive_is_utc
+        Whether times without a zone are UTC.
     length_factor
         Metres in one unit of the length column.
     points
         Whether a row is a point of a path rather than a trip.
+    path_step_s
+        Seconds from one point of a path to the next, 0 where unknown.
+    layout
+        For files without a header: a pattern per column. The columns are then named by `columns`.
+    columns
+        Names given to the columns of a file without a header.
     note
         What to know about such files.
     refusal
@@ -67,12 +73,17 @@ class Schema:
 
     name: str
     label: str
-    fields: Mapping[str, tuple[str, ...]]
-    signature: tuple[str | tuple[str, ...], ...]
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    signature: tuple[str | tuple[str, ...], ...] = ()
+    unless: tuple[str, ...] = ()
     homes: tuple[Box, ...] = ()
     epoch_is_local: bool = False
+    naive_is_utc: bool = False
     length_factor: float = 1.0
     points: bool = False
+    path_step_s: int = 0
+    layout: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     note: str = ""
     refusal: str = ""
 
@@ -80,6 +91,19 @@ class Schema:
 _MILE_M = 1609.344
 _BIKE_HOMES: tuple[Box, ...] = ((-125.0, 24.0, -66.0, 50.0),)
 _URBAN_SHARING_HOMES: tuple[Box, ...] = ((4.0, 57.0, 32.0, 72.0), (-3.6, 55.7, -2.9, 56.1))
+
+_LATITUDES = ("lat", "latitude", "stoplat", "stationlatitude", "stationlat", "y")
+_TIMES = (
+    "time",
+    "datetime",
+    "timestamp",
+    "date",
+    "starttime",
+    "startedat",
+    "starttimestamp",
+    "endtime",
+    "endedat",
+)
 
 SCHEMAS: tuple[Schema, ...] = (
     Schema(
@@ -174,19 +198,64 @@ SCHEMAS: tuple[Schema, ...] = (
     Schema(
         "porto_taxi",
         "Porto taxi",
-        {"trip": ("tripid",), "start_time": ("timestamp",), "polyline": ("polyline",)},
+        {"trip": ("tripid",), "start_time": ("timestamp",), "geometry": ("polyline",)},
         ("polyline", "timestamp", ("tripid", "missingdata")),
         homes=((-9.6, 40.0, -6.5, 42.5),),
+        path_step_s=15,
         note="The path has a point every 15 seconds, which gives the end time. "
         "The taxi id is a vehicle, not a person.",
     ),
     Schema(
         "nyc_tlc",
         "New York taxi (TLC)",
-        {},
+        {
+            "start_zone": ("pulocationid",),
+            "end_zone": ("dolocationid",),
+            "start_time": ("tpeppickupdatetime", "lpeppickupdatetime", "pickupdatetime"),
+            "end_time": ("tpepdropoffdatetime", "lpepdropoffdatetime", "dropoffdatetime"),
+            "length_m": ("tripdistance", "tripmiles"),
+        },
         ("pulocationid", "dolocationid"),
-        refusal="has taxi zone numbers and no coordinates: add the centre of each zone as columns of "
-        "latitude and longitude (the city publishes the zones), then load it again.",
+        length_factor=_MILE_M,
+        note="Places are taxi zones; 264 and 265 stand for unknown.",
+    ),
+    Schema(
+        "zone_names",
+        "New York taxi with names of zones",
+        {
+            "start_zone": ("pickupzone",),
+            "end_zone": ("dropoffzone",),
+            "start_time": ("pickup", "pickupdatetime"),
+            "end_time": ("dropoff", "dropoffdatetime"),
+            "length_m": ("distance",),
+        },
+        ("pickupzone", "dropoffzone"),
+        length_factor=_MILE_M,
+        note="Places are taxi zones.",
+    ),
+    Schema(
+        "mds",
+        "MDS trips",
+        {
+            "trip": ("tripid",),
+            "start_time": ("starttime",),
+            "end_time": ("endtime",),
+            "start_lat": ("startlocationlat",),
+            "start_lng": ("startlocationlng", "startlocationlon"),
+            "end_lat": ("endlocationlat",),
+            "end_lng": ("endlocationlng", "endlocationlon"),
+            "geometry": ("startlocation", "route"),
+            "end_geometry": ("endlocation",),
+            "duration_s": ("duration", "tripduration"),
+            "length_m": ("distance", "tripdistance"),
+        },
+        (
+            "deviceid",
+            "tripid",
+            ("starttime", "startlocationlat"),
+            ("startlocationlat", "startlocation", "route"),
+        ),
+        note="The device id is a vehicle, not a person.",
     ),
     Schema(
         "points",
@@ -206,19 +275,79 @@ SCHEMAS: tuple[Schema, ...] = (
         ),
         points=True,
     ),
+    Schema(
+        "gpx",
+        "GPX tracks",
+        points=True,
+        note="A track is a trip, from its first to its last point, over all its segments.",
+    ),
+    Schema("geojson", "GeoJSON", points=True),
+    Schema("geoparquet", "GeoParquet", points=True),
+    Schema("gpx_points", "GPX waypoints", note="The file has no track: each waypoint is a place by itself."),
+    Schema(
+        "geolife",
+        "GeoLife",
+        {
+            "device": ("user",),
+            "trip": ("file",),
+            "start_lat": ("lat",),
+            "start_lng": ("lng",),
+            "start_time": ("date",),
+            "start_clock": ("time",),
+        },
+        naive_is_utc=True,
+        points=True,
+        columns=("lat", "lng", "zero", "altitude_ft", "days", "date", "time"),
+        note="A file is a trip; the person is the folder above Trajectory. Times are UTC.",
+    ),
+    Schema(
+        "t_drive",
+        "T-Drive",
+        {"start_time": ("time",), "start_lat": ("lat",), "start_lng": ("lng",)},
+        homes=((110.0, 35.0, 122.0, 44.0),),
+        layout=(r"\d{1,7}", r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", r"-?\d+\.?\d*", r"-?\d+\.?\d*"),
+        columns=("taxi", "time", "lng", "lat"),
+        note="Each row is one position of a taxi, counted by itself; the taxi is a vehicle, not a person.",
+    ),
+    Schema(
+        "check_ins",
+        "check-ins (Gowalla, Brightkite)",
+        {"device": ("user",), "start_time": ("time",), "start_lat": ("lat",), "start_lng": ("lng",)},
+        layout=(r"\d+", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", r"-?\d+\.?\d*", r"-?\d+\.?\d*", r"\w+"),
+        columns=("user", "time", "lat", "lng", "place"),
+        note="Rows are check-ins, not trips: each is a place where the person was.",
+    ),
+    Schema(
+        "foursquare",
+        "check-ins (Foursquare)",
+        {"device": ("user",), "start_time": ("time",), "start_lat": ("lat",), "start_lng": ("lng",)},
+        layout=(
+            *(r"\d+", r"[0-9a-f]{24}", r"[0-9a-f]{24}", r".*", r"-?\d+\.?\d*", r"-?\d+\.?\d*", r"-?\d+"),
+            r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d \+0000 \d{4}",
+        ),
+        columns=("user", "venue", "category", "category name", "lat", "lng", "offset", "time"),
+        note="Rows are check-ins, not trips: each is a place where the person was.",
+    ),
+    Schema(
+        "stops",
+        "list of stops, stations or zones",
+        signature=(
+            ("stopid", "stationid", "stationcode", "dockid", "locationid", "zoneid"),
+            (*_LATITUDES, "zone", "zonename", "thegeom"),
+        ),
+        unless=(*_TIMES, "tripid", "rideid", "uid", "userid"),
+        refusal="is a list of stops, stations or zones, not of trips; load the trips, and use this as the "
+        "zone file if they name stations only.",
+    ),
+    Schema(
+        "gtfs",
+        "timetable (GTFS)",
+        signature=(("stopsequence", "shapeptsequence", "routetype", "agencytimezone"),),
+        refusal="is part of a timetable (GTFS), which says when vehicles run, not where people travel.",
+    ),
 )
 
 _GENERIC_LABEL = "columns recognised by their names"
-_TRIP_NAMES = ("tripid", "rideid", "journeyid", "rentalid", "trip", "tid")
-_LATITUDE_WORDS = frozenset({"lat", "latitude", "y"})
-_LONGITUDE_WORDS = frozenset({"lng", "lon", "long", "longitude", "x"})
-_START_WORDS = frozenset(
-    {"start", "origin", "orig", "pickup", "from", "begin", "beginning", "o", "pu", "departure", "first"}
-)
-_END_WORDS = frozenset(
-    {"end", "destination", "dest", "dropoff", "to", "finish", "d", "do", "arrival", "stop", "last"}
-)
-_TIME_WORDS = frozenset({"time", "datetime", "timestamp", "date", "at", "ts"})
 
 
 @dataclass(frozen=True)
@@ -237,19 +366,16 @@ class Recognised:
 
     schema: Schema
     places: Mapping[str, int]
-    reasons: tuple[str, ...] = field(default=())
+    reasons: tuple[str, ...] = ()
 
 
-def reduce_name(name: str) -> str:
-    """Reduce a column name to its letters and digits, lower case.
-
-    >>> reduce_name("Start Station_Latitude")
-    'startstationlatitude'
-    """
-    return "".join(c for c in name.casefold() if c.isalnum())
-
-
-def recognise(names: Sequence[str], *, label: str = "The file") -> Recognised:
+def recognise(
+    names: Sequence[str],
+    *,
+    label: str = "The file",
+    given: Mapping[str, int] | None = None,
+    schema_name: str = "",
+) -> Recognised:
     """Find the schema of a header and the column of each field.
 
     Parameters
@@ -258,26 +384,37 @@ def recognise(names: Sequence[str], *, label: str = "The file") -> Recognised:
         Column names of the file.
     label
         Label of the file, for the message.
+    given
+        Canonical column to place, where the kind of file settles it.
+    schema_name
+        Row of `SCHEMAS` that the kind of file settles.
 
     Raises
     ------
     TripFileError
         If the schema is known not to work; the sentence says what to do. A header of no known
-        schema gives a mapping without places, which `read_trips` refuses unless it is corrected.
+        schema gives what its words tell, which `read_trips` refuses unless it is enough.
     """
+    known = dict(given or {})
     reduced = [reduce_name(name) for name in names]
     present = set(reduced)
-    for schema in SCHEMAS:
-        if all(_has(part, present) for part in schema.signature):
-            if schema.refusal:
-                raise TripFileError(f"{label} ({schema.label}) {schema.refusal}")
-            places = {}
-            for canonical, spellings in schema.fields.items():
-                place = next((reduced.index(s) for s in spellings if s in present), None)
-                if place is not None:
-                    places[canonical] = place
-            return Recognised(schema, places, _why(schema, places, names))
-    return _by_words(names, reduced)
+    schema = next((s for s in SCHEMAS if s.name == schema_name), None)
+    if schema is None and not known:
+        schema = next((s for s in SCHEMAS if s.signature and _matches(s, present)), None)
+    if schema is None or (schema_name and not schema.fields):
+        return _by_words(names, known, schema)
+    if schema.refusal:
+        raise TripFileError(f"{label} {schema.refusal}")
+    places = dict(known)
+    for canonical, spellings in schema.fields.items():
+        place = next((reduced.index(s) for s in spellings if s in present), None)
+        if place is not None:
+            places.setdefault(canonical, place)
+    if {"start_lat", "start_lng"} <= places.keys():
+        places.pop("geometry", None)
+    shown = ", ".join(names[place] for place in list(places.values())[:4])
+    sentence = f"Recognised as {schema.label} by its columns {shown}."
+    return Recognised(schema, places, (sentence, schema.note) if schema.note else (sentence,))
 
 
 def correct(recognised: Recognised, names: Sequence[str], mapping: Mapping[str, str]) -> Recognised:
@@ -307,58 +444,23 @@ def correct(recognised: Recognised, names: Sequence[str], mapping: Mapping[str, 
     return Recognised(recognised.schema, places, tuple(reasons))
 
 
+def _matches(schema: Schema, present: set[str]) -> bool:
+    return all(_has(part, present) for part in schema.signature) and not present & set(schema.unless)
+
+
 def _has(part: str | tuple[str, ...], present: set[str]) -> bool:
     return part in present if isinstance(part, str) else any(p in present for p in part)
 
 
-def _why(schema: Schema, places: Mapping[str, int], names: Sequence[str]) -> tuple[str, ...]:
-    shown = [names[p] for p in places.values()]
-    sentence = f"Recognised as {schema.label} by its columns {', '.join(shown[:4])}."
-    return (sentence, schema.note) if schema.note else (sentence,)
-
-
-def _words(name: str) -> list[str]:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    words = [w for w in re.split(r"[^A-Za-z0-9]+", spaced.lower()) if w]
-    out: list[str] = []
-    for word in words:
-        for tail in ("latitude", "longitude", "lat", "lng", "lon"):
-            if word.endswith(tail) and word != tail and word[: -len(tail)] in _START_WORDS | _END_WORDS:
-                out += [word[: -len(tail)], tail]
-                break
-        else:
-            out.append(word)
-    if "pick" in out and "up" in out:
-        out.append("pickup")
-    if "drop" in out and "off" in out:
-        out.append("dropoff")
-    return out
-
-
-def _by_words(names: Sequence[str], reduced: Sequence[str]) -> Recognised:
-    places: dict[str, int] = {}
-    reasons: list[str] = []
-
-    def take(canonical: str, place: int) -> None:
-        if canonical not in places:
-            places[canonical] = place
-            reasons.append(f"{names[place]} looks like {FIELDS[canonical]}.")
-
-    for place, name in enumerate(names):
-        words = set(_words(name))
-        side = "end" if words & _END_WORDS and not words & _START_WORDS else "start"
-        if words & _LATITUDE_WORDS:
-            take(f"{side}_lat", place)
-        elif words & _LONGITUDE_WORDS:
-            take(f"{side}_lng", place)
-        elif words & _TIME_WORDS and not words & {"zone", "duration"}:
-            take(f"{side}_time", place)
-        elif reduced[place] in PERSON_NAMES:
-            take("device", place)
-        elif reduced[place] in _TRIP_NAMES:
-            take("trip", place)
-        elif reduced[place] == "polyline":
-            take("polyline", place)
-    points = "end_lat" not in places and "polyline" not in places
-    schema = Schema("named", _GENERIC_LABEL, {}, (), points=points and "trip" in places)
+def _by_words(names: Sequence[str], known: Mapping[str, int], settled: Schema | None) -> Recognised:
+    places = guess(names, known)
+    reasons = [
+        f"{names[place]} looks like {FIELDS[field]}." for field, place in places.items() if field not in known
+    ]
+    if settled is not None:
+        note = (settled.note,) if settled.note else ()
+        return Recognised(settled, places, (f"The file is {settled.label}.", *note, *reasons))
+    # Plain "lat" and "lng" with an id of trips are points of paths; a "start_lat" is a start.
+    plain = "start_lat" in places and not set(words_of(names[places["start_lat"]])) & START_WORDS
+    schema = Schema("named", _GENERIC_LABEL, points=plain)
     return Recognised(schema, places, tuple(reasons))

@@ -26,10 +26,12 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "missing_destination": "no end place",
         "not_a_coordinate": "latitude or longitude is not a number in range",
         "zero_zero": "latitude 0 and longitude 0, which is how devices write an unknown place",
+        "unknown_zone": "a zone that the zone file does not have",
         "unreadable_time": "no time, or one that cannot be read, and the question is about time",
         "other_day": "on another kind of day than asked for",
         "other_hour": "not in the hour asked for",
         "outside_area": "outside the service area",
+        "not_sampled": "left out by the sampling of a large file",
         "not_chosen": "another row of the same trip, or of the same person and day, was used",
     }
 )
@@ -95,6 +97,12 @@ class RawTable:
         What was noticed while opening.
     decimal_comma
         Whether numbers may be written with a decimal comma.
+    given
+        Canonical column to place in `names`, where the kind of file settles it.
+    schema_name
+        Row of `SCHEMAS` that the kind of file settles; empty where the header decides.
+    crs
+        Coordinate system of the places as `pyproj` takes it; None is WGS 84 or unknown.
     """
 
     format: str
@@ -103,6 +111,9 @@ class RawTable:
     load: Callable[[Sequence[int]], Loaded]
     notes: tuple[str, ...] = ()
     decimal_comma: bool = False
+    given: Mapping[str, int] = field(default_factory=dict)
+    schema_name: str = ""
+    crs: Any = None
 
 
 @dataclass(frozen=True, eq=False)

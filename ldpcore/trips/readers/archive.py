@@ -8,18 +8,19 @@ import zlib
 from typing import IO
 
 from ldpcore.errors import TripFileError
-from ldpcore.trips.readers.source import MAX_BYTES, Source, plain_name
+from ldpcore.trips.readers.source import MAX_BYTES, Source, folder_names, plain_name
 
 #: Text packs to a tenth or so; a file that grows this much was made to.
 MAX_RATIO = 200
-MAX_MEMBERS = 1_000
+MAX_MEMBERS = 20_000
 #: Below this an odd ratio does no harm.
 _HARMLESS_BYTES = 16 * 1024 * 1024
 _CHUNK = 1024 * 1024
-_DATA_ENDINGS = (".csv", ".tsv", ".txt", ".parquet")
+_TABLES = (".csv", ".tsv", ".parquet", ".json", ".geojson", ".jsonl", ".ndjson", ".gpx", ".plt", ".gz")
+_TIMETABLE = frozenset({"stops.txt", "stop_times.txt", "trips.txt", "routes.txt"})
 
 
-def gunzip(source: Source) -> Source:
+def gunzip(source: Source) -> list[Source]:
     """Unpack gzip.
 
     Raises
@@ -49,50 +50,81 @@ def gunzip(source: Source) -> Source:
             raise TripFileError(f"{source.name} is not a complete gzip file.") from error
         if bytes(rest[:2]) != b"\x1f\x8b":
             break
-    return _unpacked(bytes(out), source.name.removesuffix(".gz"), source)
+    return [_unpacked(bytes(out), source.name.removesuffix(".gz"), source.folders, source)]
 
 
-def unzip(source: Source) -> Source:
-    """Unpack the table of trips out of a zip archive, leaving out read-me files and system folders.
+def unzip(source: Source) -> list[Source]:
+    """Unpack the tables of trips out of a zip archive, leaving out read-me files and system folders.
 
     Raises
     ------
     TripFileError
-        If the archive is damaged, locked, unpacks to too much, or holds no table.
+        If the archive is damaged, locked, unpacks to too much, is a timetable or a spreadsheet, or
+        holds no table.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
-            members = [m for m in archive.infolist() if _is_data(m)]
-            if len(archive.infolist()) > MAX_MEMBERS:
-                raise TripFileError(
-                    f"{source.name} holds more than {MAX_MEMBERS:,} files; pack only the trips."
-                )
-            if not members:
-                raise TripFileError(f"{source.name} holds no CSV or Parquet file.")
-            # Notes are .txt, and so are some tables: such a file counts only where there is no other.
-            chosen = max(members, key=lambda m: (not m.filename.lower().endswith(".txt"), m.file_size))
-            if chosen.flag_bits & 0x1:
+            members = archive.infolist()
+            _check_kind([member.filename for member in members], source)
+            chosen = _choose(members)
+            if not chosen:
+                raise TripFileError(f"{source.name} holds no file of trips of a kind that is read.")
+            if any(member.flag_bits & 0x1 for member in chosen):
                 raise TripFileError(f"{source.name} is locked with a password; unpack it first.")
-            _check_size(chosen.file_size, max(chosen.compress_size, 1), source.name)
-            with archive.open(chosen) as stream:
-                data = _take(stream, chosen.compress_size, source.name)
+            _check_size(sum(member.file_size for member in chosen), max(len(source.data), 1), source.name)
+            out, total = [], 0
+            for member in chosen:
+                with archive.open(member) as stream:
+                    data = _take(stream, total, len(source.data), source.name)
+                total += len(data)
+                if data or len(chosen) == 1:
+                    label = f"{source.name}: {plain_name(member.filename)}"
+                    out.append(_unpacked(data, label, folder_names(member.filename), source))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError) as error:
         raise TripFileError(f"{source.name} is not a complete zip archive.") from error
-    return _unpacked(data, f"{source.name}: {plain_name(chosen.filename)}", source)
+    except ValueError as error:  # offsets and names that make no sense
+        if isinstance(error, TripFileError):
+            raise
+        raise TripFileError(f"{source.name} is not a complete zip archive.") from error
+    if not out:
+        raise TripFileError(f"{source.name} holds only empty files.")
+    return out
 
 
-def _is_data(member: zipfile.ZipInfo) -> bool:
-    parts = member.filename.replace("\\", "/").split("/")
-    hidden = parts[-1].startswith(".") or "__MACOSX" in parts
-    return not member.is_dir() and not hidden and parts[-1].lower().endswith(_DATA_ENDINGS)
+def _check_kind(names: list[str], source: Source) -> None:
+    if len(names) > MAX_MEMBERS:
+        raise TripFileError(f"{source.name} holds more than {MAX_MEMBERS:,} files; pack only the trips.")
+    plain = {plain_name(name).lower() for name in names}
+    if len(_TIMETABLE & plain) > 2:
+        raise TripFileError(
+            f"{source.name} is a timetable (GTFS), which says when vehicles run, not where people travel."
+        )
+    if "[content_types].xml" in {name.lower() for name in names}:
+        raise TripFileError(f"{source.name} is a spreadsheet; save the sheet of trips as CSV.")
+    if any(name.endswith(".shp") for name in plain):
+        raise TripFileError(f"{source.name} is a shapefile; save the trips as GeoJSON or GeoParquet.")
 
 
-def _take(stream: IO[bytes], packed: int, name: str) -> bytes:
+def _choose(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    """Tables by their ending; notes are .txt and so are some tables, so those only where nothing else is."""
+    good = []
+    for member in members:
+        parts = member.filename.replace("\\", "/").split("/")
+        if not member.is_dir() and not parts[-1].startswith(".") and "__MACOSX" not in parts and parts[-1]:
+            good.append(member)
+    tables = [member for member in good if member.filename.lower().endswith(_TABLES)]
+    if tables:
+        return tables
+    maybe = [m for m in good if m.filename.lower().endswith(".txt") or "." not in plain_name(m.filename)]
+    return [max(maybe, key=lambda member: member.file_size)] if maybe else []
+
+
+def _take(stream: IO[bytes], before: int, packed: int, name: str) -> bytes:
     # The size that the archive declares may be a lie: count what really comes out.
     out = bytearray()
     while piece := stream.read(_CHUNK):
         out += piece
-        _check_size(len(out), max(packed, 1), name)
+        _check_size(before + len(out), max(packed, 1), name)
     return bytes(out)
 
 
@@ -105,7 +137,32 @@ def _check_size(unpacked: int, packed: int, name: str) -> None:
         )
 
 
-def _unpacked(data: bytes, name: str, outer: Source) -> Source:
+def _unpacked(data: bytes, name: str, folders: tuple[str, ...], outer: Source) -> Source:
     if not data:
         raise TripFileError(f"{outer.name} is empty.")
-    return Source(memoryview(data), name)
+    return Source(memoryview(data), name, folders)
+
+
+def take_members(source: Source, endings: tuple[str, ...]) -> dict[str, bytes]:
+    """Unpack the largest member of each ending that stands beside the first one, for a shapefile.
+
+    Raises
+    ------
+    TripFileError
+        If the archive unpacks to too much. `zipfile.BadZipFile` and the like are left to the caller.
+    """
+    out: dict[str, bytes] = {}
+    with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
+        members = [m for m in archive.infolist() if "__MACOSX" not in m.filename]
+        shapes = [m for m in members if m.filename.lower().endswith(endings[0])]
+        if not shapes:
+            return out
+        stem = max(shapes, key=lambda member: member.file_size).filename[: -len(endings[0])]
+        total = 0
+        for member in members:
+            ending = member.filename[len(stem) :].lower()
+            if member.filename.startswith(stem) and ending in endings and ending not in out:
+                with archive.open(member) as stream:
+                    out[ending] = _take(stream, total, len(source.data), source.name)
+                total += len(out[ending])
+    return out

@@ -5,25 +5,25 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ldpcore.errors import TripFileError
-from ldpcore.trips.readers.source import Source
+from ldpcore.trips.readers.combine import with_constants
+from ldpcore.trips.readers.source import MAX_COLUMNS, MAX_ROWS, Source, preview_of, unique_names
+from ldpcore.trips.schemas import SCHEMAS
 from ldpcore.trips.table import Loaded, RawTable
 
 DELIMITERS = (",", ";", "\t", "|")
-PREVIEW_ROWS = 8
 #: A row longer than this is an attack or a missing quotation mark, not a trip.
 MAX_ROW_BYTES = 4 * 1024 * 1024
-MAX_COLUMNS = 1_000
 _SAMPLE_BYTES = 256 * 1024
 _UTF16_SHARE = 0.3
 
@@ -80,8 +80,8 @@ def _from_latin(data: memoryview) -> memoryview:
     return memoryview(bytes(data).decode("cp1252", errors="replace").encode("utf-8"))
 
 
-def _lines(data: memoryview) -> tuple[list[list[str]], str, int]:
-    """Return the first records, the delimiter, and where the records after the header begin."""
+def _lines(data: memoryview) -> tuple[list[list[str]], str, int, int]:
+    """Return the first records, the delimiter, where they begin, and where those after the first do."""
     sample = bytes(data[:_SAMPLE_BYTES])
     complete = len(sample) == len(data)
     start = 0
@@ -94,7 +94,7 @@ def _lines(data: memoryview) -> tuple[list[list[str]], str, int]:
             break
         start = end + 1
     if not sample[start:].strip():
-        return [], ",", 0
+        return [], ",", 0, 0
     text = sample[start:].decode("utf-8", errors="replace")
     if not complete:
         cut = max(text.rfind("\n"), text.rfind("\r"))
@@ -119,55 +119,124 @@ def _lines(data: memoryview) -> tuple[list[list[str]], str, int]:
         if sample[body : body + len(mark)] == mark:
             body += len(mark)
             break
-    return records, delimiter, body
-
-
-def unique_names(header: Sequence[str]) -> tuple[str, ...]:
-    """Make column names unique: a repeat gets its number, a nameless one its place."""
-    seen: dict[str, int] = {}
-    names = []
-    for place, raw in enumerate(header):
-        name = " ".join(raw.replace("\ufeff", "").split()) or f"column {place + 1}"
-        seen[name] = seen.get(name, 0) + 1
-        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return tuple(names)
+    return records, delimiter, start, body
 
 
 def open_delimited(source: Source) -> RawTable:
-    """Open CSV, TSV and the like.
+    """Open CSV, TSV and the like, with a header or of a known layout without one.
 
     Raises
     ------
     TripFileError
-        If there is no table of text in it, or only one column.
+        If there is no table of text in it, or only one column, or far too many rows.
     """
     data, encoding = _utf8(source)
-    records, delimiter, body = _lines(data)
+    _check_rows(data, source.name)
+    records, delimiter, start, body = _lines(data)
     if not records:
         raise TripFileError(f"{source.name} is empty.")
-    header, rows = records[0], records[1:]
-    if len(header) < 2:
+    if len(records[0]) < 2:
         raise TripFileError(
             f"{source.name} has a single column; a table of trips has a header line and columns "
             "parted by commas, semicolons or tabs."
         )
-    if len(header) > MAX_COLUMNS:
+    if len(records[0]) > MAX_COLUMNS:
         raise TripFileError(
-            f"{source.name} has {len(header):,} columns, more than the {MAX_COLUMNS:,} that are read."
+            f"{source.name} has {len(records[0]):,} columns, more than the {MAX_COLUMNS:,} that are read."
         )
+    schema_name, columns, note = _headless(records)
+    if columns:
+        header, rows, body = list(columns), records, start
+    else:
+        header, rows = records[0], records[1:]
     width = _row_width(header, rows)
     names = unique_names(header)
     notes = _notes(header, encoding, delimiter, width)
     layout = _Layout(data[body:], delimiter, names, width, tuple(header), encoding)
-    shown = [[*row, *[""] * len(header)][: len(header)] for row in rows[:PREVIEW_ROWS]]
+    return _raw(layout, rows, (*notes, *note), schema_name)
+
+
+def _raw(
+    layout: _Layout, rows: Sequence[Sequence[str]], notes: tuple[str, ...], schema_name: str
+) -> RawTable:
+    named = len(layout.names)
     return RawTable(
-        format="CSV" if delimiter == "," else f"text table parted by {_DELIMITER_WORDS[delimiter]}",
-        names=names,
-        preview=pd.DataFrame(shown, columns=list(names), dtype=str),
+        format="CSV"
+        if layout.delimiter == ","
+        else f"text table parted by {_DELIMITER_WORDS[layout.delimiter]}",
+        names=layout.names,
+        preview=preview_of(layout.names, ([*row, *[""] * named][:named] for row in rows)),
         load=lambda places: _load(layout, places),
         notes=notes,
-        decimal_comma=delimiter != ",",
+        decimal_comma=layout.delimiter != ",",
+        schema_name=schema_name,
     )
+
+
+def _check_rows(data: memoryview, name: str) -> None:
+    size = 0
+    for start in range(0, len(data), _SAMPLE_BYTES * 64):
+        part = np.frombuffer(data[start : start + _SAMPLE_BYTES * 64], dtype=np.uint8)
+        size += max(int(np.count_nonzero(part == 10)), int(np.count_nonzero(part == 13)))
+    if size > MAX_ROWS:
+        raise TripFileError(f"{name} has {size:,} lines, more than the {MAX_ROWS:,} that are read; split it.")
+
+
+def _headless(records: Sequence[Sequence[str]]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Tell a file without a header: its schema, the names of its columns, and a sentence; or nothing."""
+    first = records[0]
+    for schema in SCHEMAS:
+        if schema.layout and all(_fits(record, schema.layout) for record in records[:20]):
+            return (
+                schema.name,
+                schema.columns,
+                ("The file has no header; its columns were told by what they hold.",),
+            )
+    if sum(bool(_DATA.fullmatch(cell.strip())) for cell in first) * 2 > len(first) and not any(
+        cell.strip().isidentifier() for cell in first
+    ):
+        columns = tuple(f"column {place + 1}" for place in range(len(first)))
+        return "", columns, ("The file has no header; name its columns in the mapping.",)
+    return "", (), ()
+
+
+def _fits(record: Sequence[str], layout: Sequence[str]) -> bool:
+    return len(record) == len(layout) and all(
+        re.fullmatch(pattern, cell.strip()) for pattern, cell in zip(layout, record, strict=True)
+    )
+
+
+#: A number or a time: what a cell of data is and the name of a column is not.
+_DATA = re.compile(r"-?\d+[.,]?\d*|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
+
+_PLT_LINES = 6
+
+
+def is_plt(head: bytes) -> bool:
+    """Whether text begins like a track of GeoLife."""
+    return head.lstrip(codecs.BOM_UTF8).lower().startswith(b"geolife trajectory")
+
+
+def open_plt(source: Source) -> RawTable:
+    """Open a track of GeoLife: six lines to leave out, then points; the person is a folder's name.
+
+    Raises
+    ------
+    TripFileError
+        If there is no point in it.
+    """
+    data, encoding = _utf8(source)
+    head = bytes(data[:_SAMPLE_BYTES]).splitlines(keepends=True)
+    body = sum(len(line) for line in head[:_PLT_LINES])
+    rows = list(
+        csv.reader(line.decode("utf-8", errors="replace") for line in head[_PLT_LINES : _PLT_LINES + 50])
+    )
+    if not rows:
+        raise TripFileError(f"{source.name} is a GeoLife track without a point.")
+    columns = next(schema.columns for schema in SCHEMAS if schema.name == "geolife")
+    layout = _Layout(data[body:], ",", columns, len(columns), columns, encoding)
+    person = source.folders[-2] if source.folders[-1:] == ("Trajectory",) and len(source.folders) > 1 else ""
+    return with_constants(_raw(layout, rows, (), "geolife"), {"file": source.name, "user": person})
 
 
 _DELIMITER_WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}

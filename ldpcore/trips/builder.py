@@ -1,0 +1,346 @@
+"""From the columns of a raw table to trips: places, times, ids, and the account of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpcore.errors import TripFileError
+from ldpcore.shapes import BoolArray, FloatArray, IntArray
+from ldpcore.trips.cities import CITIES
+from ldpcore.trips.convert import Times, one_array, to_numbers, to_text, to_times
+from ldpcore.trips.geometry import Ends, ends_of, to_degrees
+from ldpcore.trips.quality import Draft, Side, check
+from ldpcore.trips.schemas import Box, Recognised
+from ldpcore.trips.table import REASON_CODES, Loaded, RawTable, TripTable, Unit, count_reasons
+from ldpcore.trips.zones import ZoneFileNeededError, Zones
+
+_NO_TIME = np.datetime64("NaT", "us")
+_MOST_SECONDS = 1e8
+
+
+class Builder:
+    """Holds the columns while a file turns into a `TripTable`; lives for one call of `read_trips`.
+
+    Parameters
+    ----------
+    raw
+        The file opened as a table.
+    recognised
+        Which column is which.
+    columns
+        Canonical column to pyarrow array; each is let go of once it is read.
+    loaded
+        What else was found while loading.
+    label
+        Label of the file.
+    """
+
+    def __init__(
+        self, raw: RawTable, recognised: Recognised, columns: dict[str, Any], loaded: Loaded, label: str
+    ) -> None:
+        self.raw, self.recognised, self.columns, self.loaded, self.label = (
+            raw,
+            recognised,
+            columns,
+            loaded,
+            label,
+        )
+        self.length = len(next(iter(columns.values())))
+        self.sides: dict[str, Side] = {}
+        self.notes: list[str] = [*raw.notes, *loaded.notes]
+        self.mended: dict[str, int] = dict(loaded.mended)
+        self.frame: dict[str, Any] = {}
+        self.utc: dict[str, BoolArray] = {}
+        self.unit: Unit = "trip"
+        self.codes = np.zeros(self.length, dtype=np.uint8)
+        self.path_points: FloatArray | None = None
+        self.finest_resolution: int | None = None
+
+    def _take(self, canonical: str) -> Any:  # noqa: ANN401
+        return self.columns.pop(canonical)
+
+    def _numbers(self, canonical: str) -> tuple[FloatArray, BoolArray, BoolArray]:
+        numbers = to_numbers(self._take(canonical), decimal_comma=self.raw.decimal_comma)
+        return numbers.value, numbers.missing, numbers.unreadable
+
+    def places(self, homes: Sequence[Box], zones: Zones | None) -> None:
+        """Read the places and check them.
+
+        Raises
+        ------
+        TripFileError
+            If a detector refuses the file or no row has a usable place.
+        ZoneFileNeededError
+            If places are zones and there is no zone file.
+        """
+        draft = Draft(
+            self.label,
+            [],
+            [*homes, *self.recognised.schema.homes] or [city.bounds for city in CITIES.values()],
+            columns={field: self.raw.names[place] for field, place in self.recognised.places.items()},
+            totals=self._numbers("total")[0] if "total" in self.columns else None,
+            mended=self.mended,
+            notes=self.notes,
+            person_column="device" in self.columns,
+        )
+        check(draft, "columns")
+        self._paths()
+        for name in ("start", "end"):
+            if f"{name}_lat" in self.columns:
+                lat, no_lat, bad_lat = self._numbers(f"{name}_lat")
+                lng, no_lng, bad_lng = self._numbers(f"{name}_lng")
+                missing = no_lat | no_lng
+                self.sides[name] = Side(name, lat, lng, missing, (bad_lat | bad_lng) & ~missing)
+        self._project()
+        if not self.sides:
+            self._zones(zones)
+        if "start" not in self.sides:
+            self.sides = {"start": _nowhere("start", self.length), **self.sides}
+        draft.sides = list(self.sides.values())
+        check(draft, "places")
+        self.finest_resolution = draft.finest_resolution
+        self.unit = "device" if draft.person_column else "trip"
+        if self.length and not any(np.any(side.problem == 0) for side in draft.sides):
+            raise TripFileError(f"{self.label} has no row with a usable latitude and longitude.")
+
+    def _paths(self) -> None:
+        """Read places and paths that stand in one column."""
+        if "geometry" in self.columns:
+            ends = ends_of(self._take("geometry"))
+            self.path_points = ends.points
+            self.sides["start"] = Side("start", ends.first_lat, ends.first_lng, ends.missing, ends.unreadable)
+            if np.any(ends.points > 1):
+                self.sides["end"] = _last(ends)
+        if "end_geometry" in self.columns:
+            ends = ends_of(self._take("end_geometry"))
+            self.sides["end"] = _last(ends)
+
+    def _project(self) -> None:
+        """Bring places to degrees where they are in another coordinate system."""
+        if self.raw.crs is None:
+            return
+        for side in self.sides.values():
+            side.lat, side.lng = to_degrees(self.raw.crs, side.lng, side.lat)
+            beyond = np.isinf(side.lat) | np.isinf(side.lng)
+            side.unreadable = side.unreadable | beyond
+            side.lat[beyond], side.lng[beyond] = np.nan, np.nan
+        if not self.raw.crs.equals("OGC:CRS84") and not self.raw.crs.equals("EPSG:4326"):
+            self.mended["projected"] = self.length
+            self.notes.append(
+                f"Places were converted from {self.raw.crs.name} to latitude and longitude (WGS 84)."
+            )
+
+    def _zones(self, zones: Zones | None) -> None:
+        fields = [f"{side}_zone" for side in ("start", "end") if f"{side}_zone" in self.columns]
+        if zones is None:
+            shown = " and ".join(self.raw.names[self.recognised.places[field]] for field in fields)
+            raise ZoneFileNeededError(
+                f"{self.label} says where trips start and end by zone only ({shown}), without coordinates; "
+                "add a zone file with the shape or the latitude and longitude of each zone."
+            )
+        for field in fields:
+            lat, lng, missing, unknown, column = zones.locate(self._take(field))
+            name = field.removesuffix("_zone")
+            self.sides[name] = Side(name, lat, lng, missing, np.zeros(self.length, np.bool_), unknown)
+            mine = self.raw.names[self.recognised.places[field]]
+            self.notes.append(
+                f"{mine} was looked up in {zones.label} by {column}; each zone counts at one place inside it."
+            )
+
+    def times(self) -> None:
+        """Read start and end times, and the end from the duration where only that is there."""
+        for name in ("start", "end"):
+            if f"{name}_time" in self.columns:
+                self._time(name)
+        start = self.frame.get("start_time")
+        duration = self._numbers("duration_s")[0] if "duration_s" in self.columns else None
+        step = self.recognised.schema.path_step_s
+        if duration is None and step and self.path_points is not None:
+            duration = np.where(self.path_points > 0, (self.path_points - 1) * step, np.nan)
+        if start is not None and "end_time" not in self.frame and duration is not None:
+            usable = (duration >= 0) & (duration < _MOST_SECONDS)
+            micro = (np.where(usable, duration, 0) * 1e6).astype("timedelta64[us]")
+            self.frame["end_time"] = np.where(usable, start + micro, _NO_TIME)
+            self.utc["end_time"] = self.utc["start_time"].copy()
+        if "length_m" in self.columns:
+            self.frame["length_m"] = self._numbers("length_m")[0] * self.recognised.schema.length_factor
+
+    def _time(self, name: str) -> None:
+        schema = self.recognised.schema
+        column = self._take(f"{name}_time")
+        if f"{name}_clock" in self.columns:
+            column = _date_and_clock(column, self._take(f"{name}_clock"))
+        times = to_times(column, epoch_is_local=schema.epoch_is_local)
+        field = f"{name}_time"
+        self.frame[field] = times.value
+        self.utc[field] = times.utc | (~np.isnat(times.value) & schema.naive_is_utc)
+        self._time_notes(field, times)
+
+    def _time_notes(self, field: str, times: Times) -> None:
+        column = self.raw.names[self.recognised.places[field]]
+        written = ~np.isnat(times.value)
+        zoneless = written & ~self.utc[field]
+        notes = list(times.notes)
+        if zoneless.any() and self.utc[field].any():
+            notes.append(
+                f"Some times of {column} carry a zone and some do not; those without are taken as local."
+            )
+        elif zoneless.any():
+            notes.append("Times carry no zone; they are taken as local.")
+        unreadable = int(np.count_nonzero(times.unreadable))
+        if unreadable:
+            notes.append(
+                f"{unreadable:,} values of {column} are not times; "
+                "such rows are left out of questions about time only."
+            )
+        self.notes += [note for note in notes if note not in self.notes]
+
+    def ids(self) -> None:
+        """Read the ids of persons and trips, drop repeated trips and join the points of one trip."""
+        if self.unit == "device":
+            person = pc.utf8_trim_whitespace(to_text(self._take("device")))
+            person = pc.if_else(pc.equal(person, ""), pa.scalar(None, type=person.type), person)
+            if person.null_count == len(person):
+                self.unit = "trip"
+            else:
+                self.frame["device"] = _text_column(person)
+        trip_codes = np.full(self.length, -1, dtype=np.int64)
+        if "trip" in self.columns:
+            trip = pc.utf8_trim_whitespace(to_text(self._take("trip")))
+            trip = pc.if_else(pc.equal(trip, ""), pa.scalar(None, type=trip.type), trip)
+            coded = pc.dictionary_encode(trip)
+            trip_codes = np.asarray(
+                coded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64
+            )
+            self.frame["trip"] = _text_column(trip)
+            if self.recognised.schema.points and "end" not in self.sides:
+                self._join_points(trip_codes)
+                return
+        repeated = pd.Series(trip_codes).duplicated().to_numpy() & (trip_codes >= 0)
+        self.codes[repeated & (self.codes == 0)] = REASON_CODES["duplicate_id"]
+
+    def _join_points(self, trip_codes: IntArray) -> None:
+        """Make one trip of the points that share person and trip id: first place, last place."""
+        start = self.sides["start"]
+        alone = trip_codes < 0
+        group = trip_codes.copy()
+        group[alone] = trip_codes.max(initial=-1) + 1 + np.arange(np.count_nonzero(alone))
+        if "device" in self.frame:
+            person, _ = pd.factorize(self.frame["device"])
+            group = group * (int(person.max(initial=0)) + 2) + person + 1
+        usable = start.problem == 0
+        time = self.frame.get("start_time")
+        order = np.arange(self.length)
+        # Points without a time stay where the file has them, which is the order of the path.
+        stamp = order if time is None or np.isnat(time).any() else time.astype(np.int64)
+        by_first = np.lexsort((order, stamp, ~usable, group))
+        by_last = np.lexsort((order, stamp, usable, group))
+        _, first_at, count = np.unique(group[by_first], return_index=True, return_counts=True)
+        first, last = by_first[first_at], by_last[first_at + count - 1]
+        several = count > 1
+        end = _nowhere("end", self.length)
+        end.problem[:] = REASON_CODES["missing_destination"]
+        at = first[several]
+        end.lat[at], end.lng[at] = start.lat[last[several]], start.lng[last[several]]
+        end.problem[at] = start.problem[last[several]]
+        self.sides["end"] = end
+        if time is not None:
+            end_time = np.full(self.length, _NO_TIME)
+            end_time[first] = time[last]
+            self.frame["end_time"] = end_time
+            end_utc = np.zeros(self.length, dtype=np.bool_)
+            end_utc[first] = self.utc["start_time"][last]
+            self.utc["end_time"] = end_utc
+        joined = np.ones(self.length, dtype=np.bool_)
+        joined[first] = False
+        self.codes[joined & (self.codes == 0)] = REASON_CODES["not_chosen"]
+        if joined.any():
+            self.notes.append(
+                f"{self.length:,} points make {first.size:,} trips, each from its first to its last point."
+            )
+
+    def finish(self, *, digest: str, timezone: str | None) -> TripTable:
+        """Put the table together.
+
+        Parameters
+        ----------
+        digest
+            SHA-256 of the content.
+        timezone
+            Zone of times without one, None for the clock of the area.
+        """
+        loaded = self.loaded
+        numbers = loaded.row_numbers
+        if numbers is None:
+            numbers = np.arange(self.length, dtype=np.int64)
+        row_codes = np.zeros(loaded.rows_read, dtype=np.uint8)
+        for row, reason in loaded.dropped.items():
+            row_codes[row] = REASON_CODES[reason]
+        row_codes[numbers] = self.codes
+        keep = self.codes == 0
+        end = self.sides.get("end")
+        return TripTable(
+            frame=self._frame(keep, numbers),
+            start_problem=self.sides["start"].problem[keep],
+            end_problem=None if end is None else end.problem[keep],
+            start_utc=self.utc["start_time"][keep] if "start_time" in self.utc else None,
+            end_utc=self.utc["end_time"][keep] if "end_time" in self.utc else None,
+            row_codes=row_codes,
+            rows_read=loaded.rows_read,
+            dropped=count_reasons(row_codes),
+            mended=self.mended,
+            schema=self.recognised.schema.label,
+            schema_name=self.recognised.schema.name,
+            format=self.raw.format,
+            mapping={field: self.raw.names[place] for field, place in self.recognised.places.items()},
+            columns=self.raw.names,
+            reasons=list(self.recognised.reasons),
+            notes=self.notes,
+            preview=self.raw.preview,
+            digest=digest,
+            unit=self.unit,
+            name=self.label,
+            timezone=timezone,
+            finest_resolution=self.finest_resolution,
+        )
+
+    def _frame(self, keep: BoolArray, numbers: IntArray) -> pd.DataFrame:
+        data: dict[str, Any] = {
+            field: self.frame[field] for field in ("device", "trip") if field in self.frame
+        }
+        for name, side in self.sides.items():
+            data[f"{name}_lat"], data[f"{name}_lng"] = side.lat, side.lng
+        for field in ("start_time", "end_time", "length_m"):
+            if field in self.frame:
+                data[field] = self.frame[field]
+        frame = pd.DataFrame(data, index=pd.Index(numbers), copy=False)
+        return frame if keep.all() else frame[keep]
+
+
+def _nowhere(name: str, length: int) -> Side:
+    nothing = np.full(length, np.nan)
+    return Side(name, nothing, nothing.copy(), np.ones(length, np.bool_), np.zeros(length, np.bool_))
+
+
+def _last(ends: Ends) -> Side:
+    missing = ends.missing | (np.isnan(ends.last_lat) & ~ends.unreadable)
+    return Side("end", ends.last_lat, ends.last_lng, missing, ends.unreadable.copy())
+
+
+def _text_column(column: Any) -> Any:  # noqa: ANN401
+    return pd.array(column.to_pandas(), dtype="str")
+
+
+def _date_and_clock(date: Any, clock: Any) -> Any:  # noqa: ANN401
+    """Join a date and a time of day that stand in two columns."""
+    day = to_text(one_array(date))
+    # A date written as a time ("2024-01-02 00:00:00") gives its first part.
+    day = pc.replace_substring_regex(day, pattern=r"[ T]00:00(:00(\.0+)?)?$", replacement="")
+    time = pc.cast(to_text(one_array(clock)), day.type)
+    return pc.binary_join_element_wise(day, time, pa.scalar(" ", type=day.type))
