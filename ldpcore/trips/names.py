@@ -57,7 +57,7 @@ _LONGITUDE_WORDS = frozenset({"lng", "lon", "long", "longitude", "x"})
 START_WORDS = frozenset(
     [
         *("start", "started", "origin", "orig", "pickup", "pickedup", "from", "begin", "began", "beginning"),
-        *("o", "pu", "departure", "dep", "first", "source", "src"),
+        *("o", "s", "pu", "starting", "departure", "dep", "first", "source", "src"),
     ]
 )
 _END_WORDS = frozenset(
@@ -75,7 +75,7 @@ _END_WORDS = frozenset(
             "d",
             "do",
         ),
-        *("arrival", "arr", "stop", "last", "target"),
+        *("e", "ending", "arrival", "arr", "stop", "last", "target"),
     ]
 )
 _TIME_WORDS = frozenset({"time", "datetime", "timestamp", "date", "at", "ts", "when"})

@@ -152,8 +152,8 @@ def _totals(draft: Draft) -> None:
     if known.size and np.all(known == np.floor(known)) and known.max(initial=0) > 1:
         raise TripFileError(
             f"{draft.label} holds totals, not trips: by its column {draft.columns['total']} a row stands "
-            f"for up to {known.max():,.0f} trips, and only single trips can be randomised one by one; load those, "
-            "or take the column out of the mapping if it is something else."
+            f"for up to {known.max():,.0f} trips, and only single trips can be randomised one by one; load "
+            "those, or take the column out of the mapping if it is something else."
         )
 
 

@@ -19,6 +19,7 @@ from ldpcore.trips.table import Loaded, RawTable
 MAX_JSON_BYTES = 128 * 1024 * 1024
 _MAX_DEPTH = 4
 _GEOMETRIES = frozenset({"Point", "LineString", "MultiPoint", "MultiLineString", "Polygon", "MultiPolygon"})
+_PATHS = _GEOMETRIES - {"Polygon", "MultiPolygon"}
 _FEED_KEYS = frozenset({"last_updated", "ttl"})
 
 
@@ -127,7 +128,7 @@ def _geojson(source: Source, document: Any, features: list[dict[str, Any]]) -> R
         if "id" in feature and "id" not in row:
             row["id"] = feature["id"]
         geometry = feature.get("geometry")
-        path = path_of(geometry) if isinstance(geometry, dict) and geometry.get("type") in _GEOMETRIES else []
+        path = path_of(geometry) if isinstance(geometry, dict) and geometry.get("type") in _PATHS else []
         written = bool(geometry)
         row |= _ends(path, written, has_lines=has_lines)
         rows.append(row)
@@ -182,6 +183,8 @@ def _records(document: Any) -> list[dict[str, Any]]:  # noqa: ANN401
         names, rows = document.get("columns"), document.get("data")
         if isinstance(names, list) and isinstance(rows, list):  # pandas, orient="split"
             return [dict(zip(map(str, names), row, strict=False)) for row in rows if isinstance(row, list)]
+        if "schema" in document and isinstance(rows, list):  # pandas, orient="table"
+            return [row for row in rows if isinstance(row, dict)]
     found = max(_lists(document, 0), key=len, default=[])
     if found:
         return found
