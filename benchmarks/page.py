@@ -17,7 +17,7 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.machine import describe
-from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium, start_server
+from tests.browser.harness import CHROMIUM_FLAGS, find_chromium, start_server
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).parent / "results" / "page.json"

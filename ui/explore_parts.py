@@ -20,7 +20,7 @@ from ui.charts import interval_line, redraw_strip
 from ui.explore_map import STATUS_SENTENCES, Choices, MapContent, map_content
 from ui.flow import flow_html
 from ui.headline import figures_html, four_figures, headline, headline_note
-from ui.hex_map import hex_map, pin_cell
+from ui.hex_map import HexMapState, hex_map, pin_cell
 from ui.number_words import percent, thousands
 from ui.odds import belief_after_support
 from ui.palettes import tokens
@@ -64,11 +64,11 @@ def headline_and_map(release: Release) -> str | None:
             f"a map can show. Everything is computed there; the map draws sums over cells of resolution "
             f"{content.drawing.resolution}. Hatched: none of the cells inside can be published."
         )
-    selected = _map(release, content)
+    drawn = _map(release, content)
     st.html(_legend(content, choices, released=release))
-    st.html(figures_html(four_figures(release)))
+    st.html(figures_html(four_figures(release), map_version=drawn.version))
     st.html(f'<p class="quiet">{escape(headline_note(release))}</p>')
-    return selected
+    return drawn.selected
 
 
 def _switches() -> Choices:
@@ -102,7 +102,7 @@ def _switches() -> Choices:
     return Choices(vsup=vsup, raw=raw)
 
 
-def _map(release: Release, content: MapContent) -> str | None:
+def _map(release: Release, content: MapContent) -> HexMapState:
     area, scenario = release.population.area, release.scenario
     if scenario.city is not None:
         land: dict[str, Any] = {
@@ -130,7 +130,7 @@ def _map(release: Release, content: MapContent) -> str | None:
         **land,
     )
     st.session_state["view_cell"] = state.selected
-    return state.selected
+    return state
 
 
 def _legend(content: MapContent, choices: Choices, *, released: Release) -> str:

@@ -17,7 +17,8 @@ def _style() -> str:
 
 
 def apply_style() -> None:
-    """Add the product's style sheet to the page."""
+    """Add the product's mark and style sheet to the page."""
+    st.logo(str(_FOLDER / "logo.svg"), size="medium")
     st.html(f"<style>{_style()}</style>")
 
 

@@ -89,14 +89,23 @@ def four_figures(release: Release) -> tuple[Figure, ...]:
     )
 
 
-def figures_html(figures: tuple[Figure, ...]) -> str:
-    """Return the figures as a row of cards that wraps on a phone."""
+def figures_html(figures: tuple[Figure, ...], *, map_version: str) -> str:
+    """Return the figures as a row of cards that wraps on a phone.
+
+    Parameters
+    ----------
+    figures
+        What to show.
+    map_version
+        Of the map that belongs to the figures, kept in the page so that a test or a benchmark can
+        wait until just that map is painted.
+    """
     cards = "".join(
         f'<div class="figure" title="{escape(figure.help, quote=True)}"><span class="label">{escape(figure.label)}</span>'
         f'<span class="value">{escape(figure.value)}</span><span class="theory">{escape(figure.theory)}</span></div>'
         for figure in figures
     )
-    return f'<div class="figures">{cards}</div>'
+    return f'<div class="figures" data-testid="sent" data-version="{escape(map_version, quote=True)}">{cards}</div>'
 
 
 def _rare(number: float) -> str:
