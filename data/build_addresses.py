@@ -75,11 +75,10 @@ def field(land: Ground, scale_km: float, rng: np.random.Generator) -> np.ndarray
     shape = [int(np.ptp(land.y_km) / step) + 8, int(np.ptp(land.x_km) / step) + 8]
     noise = gaussian_filter(rng.standard_normal(shape), scale_km / step, mode="wrap")
     at = [(land.y_km - land.y_km.min()) / step + 2, (land.x_km - land.x_km.min()) / step + 2]
-    value = map_coordinates(noise / noise.std(), at, order=1)
-    return value
+    return map_coordinates(noise / noise.std(), at, order=1)
 
 
-def densities(slug: str, land: Ground, sketch: Sketch, rng: np.random.Generator) -> np.ndarray:
+def densities(land: Ground, sketch: Sketch, rng: np.random.Generator) -> np.ndarray:
     """Return (4, m): relative density of homes, work, shops and places out in each fine cell."""
     density = np.full((4, land.cells.size), 0.0)
     for centre in sketch.centres:
@@ -109,7 +108,7 @@ def active_mask(slug: str, land: Ground, density: np.ndarray, share: float) -> n
     domain = city_domain(slug, 8)
     corners = [np.array([h3.cell_to_boundary(cell) for cell in land.cells.tolist()])]
     middle = np.stack([land.lat, land.lng], axis=1)[:, None, :]
-    points = middle + ab._SHRINK * (corners[0] - middle)
+    points = middle + ab.SHRINK_PER_1024 / 1024 * (corners[0] - middle)
     touched = domain.index_of_points(points[..., 0].ravel(), points[..., 1].ravel()).reshape(-1, 6)
     zone = domain.index_of_points(land.lat, land.lng)
     score = density.mean(axis=0)
@@ -160,7 +159,7 @@ def build(slug: str) -> dict[str, np.ndarray]:
     sketch = SKETCHES[slug]
     rng = np.random.default_rng([SEED, list(CITIES).index(slug)])
     land = ground(slug)
-    density = densities(slug, land, sketch, rng)
+    density = densities(land, sketch, rng)
     keep = active_mask(slug, land, density, sketch.active_share)
     cells, density = land.cells[keep], density[:, keep]
     zone_cells, zone = np.unique(

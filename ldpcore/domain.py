@@ -18,6 +18,7 @@ import h3.api.numpy_int as h3
 import numpy as np
 import numpy.typing as npt
 import shapely
+from shapely import affinity
 from shapely.geometry import mapping
 from shapely.geometry.base import BaseGeometry
 
@@ -296,7 +297,12 @@ def cells_over(area: Area, resolution: int) -> Domain:
     if resolution not in RESOLUTIONS:
         raise ParameterError(
             "resolution",
-            f"The resolution must be a whole number from {RESOLUTIONS[0]} to {RESOLUTIONS[-1]}, not {resolution}.",
+            f"The resolution must be a whole number from {RESOLUTIONS[0]} to {RESOLUTIONS[-1]}, "
+            f"not {resolution}.",
+        )
+    if next(_polygons([area.geometry]), None) is None:
+        raise ParameterError(
+            "area", f"{area.label} holds no polygon, so it has no cells; give an area with an extent."
         )
     estimate = _estimated_cells(area.geometry, resolution)
     cells = None
@@ -345,8 +351,7 @@ def _parts_for_h3(geometry: BaseGeometry) -> Iterator[shapely.Polygon]:
         for band in range(first, last):
             strip = shapely.box(band * _BAND_DEG, south, (band + 1) * _BAND_DEG, north)
             turns = math.floor((band * _BAND_DEG + 180.0) / 360.0)
-            for part in _polygons([polygon.intersection(strip)]):
-                yield shapely.transform(part, lambda xy, t=turns: xy - [360.0 * t, 0.0])
+            yield from _polygons([affinity.translate(polygon.intersection(strip), xoff=-360.0 * turns)])
 
 
 def _polygons(geometries: Iterable[BaseGeometry]) -> Iterator[shapely.Polygon]:
@@ -393,4 +398,4 @@ def _estimated_cells(geometry: BaseGeometry, resolution: int) -> float:
     else:
         middle = geometry.representative_point()
         cell_km2 = h3.cell_area(h3.latlng_to_cell(middle.y, middle.x, resolution), unit="km^2")
-    return area_km2 / cell_km2 + 0.6 * outline_km / math.sqrt(cell_km2) + 1.0
+    return float(area_km2 / cell_km2 + 0.6 * outline_km / math.sqrt(cell_km2) + 1.0)

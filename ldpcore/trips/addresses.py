@@ -43,7 +43,8 @@ _KERNEL_SCALE = 1 << 9
 _KERNEL_CEILING = float(1 << 16)
 _AFFINITY_LOG_SD = 3.0
 # Points stay clear of the edges of their cell, so that rounding cannot carry them across.
-_SHRINK = 0.96
+SHRINK_PER_1024 = 983
+_SPREAD_SEED = 20_240_601
 
 # For each kind of place: the kind of its addresses, and the place whose zone it is drawn from.
 _DRAWN_FROM: Mapping[Place, tuple[int, Place | None]] = MappingProxyType(
@@ -73,8 +74,10 @@ class AddressBook:
         (A,) uint64, H3 cell of each address at resolution 10.
     zone_first
         (4, Z + 1) int64: addresses of kind k in zone z are those from [k, z] to [k, z + 1] - 1.
+    zone_cells
+        (Z,) uint64, H3 cells of resolution 8: the zones that hold any address.
     zone_lat_e6, zone_lng_e6
-        (Z,) int64, middle of each zone.
+        (Z,) int64, middle of each zone's addresses.
     reach_m
         Distance scale of each dependent kind of place, metres.
     local_factor
@@ -86,6 +89,7 @@ class AddressBook:
     lng_e6: IntArray
     fine_cells: CellArray
     zone_first: IntArray
+    zone_cells: CellArray
     zone_lat_e6: IntArray
     zone_lng_e6: IntArray
     reach_m: Mapping[Place, int]
@@ -142,6 +146,17 @@ class AddressBook:
         distance: FloatArray = np.sqrt(north * north + east * east)
         return distance
 
+    @cached_property
+    def _zone_distance_m(self) -> FloatArray:
+        """Distances between the middles of zones, (Z, Z)."""
+        lat, lng = self.zone_lat_e6, self.zone_lng_e6
+        return self.distance_m(lat[:, None], lng[:, None], lat[None, :], lng[None, :])
+
+    @cached_property
+    def _affinity(self) -> FloatArray:
+        """Fixed random factors of pairs of zones, (Z, Z)."""
+        return _affinity_factors(self.zones)
+
     def _gravity(self, place: Place) -> IntArray:
         """Return the whole-number weights of each zone for a place, by the zone it is drawn from.
 
@@ -149,18 +164,15 @@ class AddressBook:
         -------
         (Z, Z) int64; rows are the zones drawn from, each with a sum below 2^32.
         """
-        kind, _ = _DRAWN_FROM[place]
-        lat, lng = self.zone_lat_e6, self.zone_lng_e6
-        distance = self.distance_m(lat[:, None], lng[:, None], lat[None, :], lng[None, :])
-        ratio = distance / float(self.reach_m[place])
+        count = np.diff(self.zone_first[_DRAWN_FROM[place][0]])
+        ratio = self._zone_distance_m / float(self.reach_m[place])
         spread = 1.0 + ratio * ratio
-        falling = _KERNEL_SCALE / (spread * spread * spread) * _affinity(self.zones)
+        falling = _KERNEL_SCALE / (spread * spread * spread) * self._affinity
         np.fill_diagonal(falling, _KERNEL_SCALE * self.local_factor)
         # Bounded, so that a row sums below 2^32.
-        whole = np.minimum(np.floor(falling), _KERNEL_CEILING).astype(np.int64)
-        weights: IntArray = whole * np.diff(self.zone_first[kind])[None, :]
+        weights: IntArray = np.minimum(falling, _KERNEL_CEILING).astype(np.int64) * count
         # The most remote home still has somewhere to go: any address, each as likely.
-        weights[weights.sum(axis=1) == 0] = np.diff(self.zone_first[kind])
+        weights[weights.sum(axis=1) == 0] = count
         return weights
 
     def _gravity_table(self, place: Place) -> tuple[IntArray, IntArray, IntArray]:
@@ -190,14 +202,17 @@ class AddressBook:
         """
         kind, origin = _DRAWN_FROM[place]
         first = self.zone_first[kind]
+        chosen: IntArray
         if origin is None or given is None:
-            return first[0] + ((pick * (first[-1] - first[0])) >> 32)
+            chosen = first[0] + ((pick * (first[-1] - first[0])) >> 32)
+            return chosen
         running, starts, totals = self._gravity_table(place)
         row = self._zone_of_address[given]
         target = starts[row] + ((pick_zone * totals[row]) >> 32)
         zone = np.searchsorted(running, target, side="right") - row * self.zones
         low = first[zone]
-        return low + ((pick * (first[zone + 1] - low)) >> 32)
+        chosen = low + ((pick * (first[zone + 1] - low)) >> 32)
+        return chosen
 
     @cached_property
     def place_law(self) -> FloatArray:
@@ -215,8 +230,9 @@ class AddressBook:
             if origin is None:
                 zone_law[place] = count / count.sum()
             else:
-                weights = self._gravity(place).astype(np.float64)
-                zone_law[place] = (zone_law[origin] / weights.sum(axis=1)) @ weights
+                running, _, totals = self._gravity_table(place)
+                weights = np.diff(running, prepend=0).reshape(self.zones, self.zones)
+                zone_law[place] = (zone_law[origin] / totals) @ weights
             each = np.divide(zone_law[place], count, out=np.zeros_like(count), where=count > 0)
             start, stop = int(self.zone_first[kind, 0]), int(self.zone_first[kind, -1])
             law[place, start:stop] = each[self._zone_of_address[start:stop]]
@@ -239,6 +255,8 @@ class AddressBook:
             domain = city_domain(self.city, resolution)
             if resolution == ADDRESS_RESOLUTION:
                 cells = self.fine_cells
+            elif resolution == ZONE_RESOLUTION:
+                cells = self.zone_cells[self._zone_of_address]
             else:
                 cells = points_to_cells(self.lat_e6 / _MICRO, self.lng_e6 / _MICRO, resolution)
             index = domain.index_of_cells(cells).astype(np.int32)
@@ -247,7 +265,7 @@ class AddressBook:
         return self.indices[resolution]
 
 
-def _affinity(zones: int) -> FloatArray:
+def _affinity_factors(zones: int) -> FloatArray:
     """Return a fixed random factor for each pair of zones, the same both ways.
 
     Real flows scatter about any law of distance by a factor of several: lines, schools and habits tie
@@ -276,37 +294,34 @@ def lognormal_table(log_sd: float) -> FloatArray:
     return np.array([round(math.exp(law.inv_cdf((i + 0.5) / 1024)), 6) for i in range(1024)])
 
 
-def spread_points(cells: CellArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+def spread_points(cells: CellArray, owner: IntArray) -> tuple[IntArray, IntArray]:
     """Spread points evenly inside H3 cells, by a fixed stream.
 
     Parameters
     ----------
     cells
         (m,) uint64, H3 cells that are hexagons.
-    counts
-        (m,) int64, points in each.
+    owner
+        (A,) int64, for each point the number of its cell, in [0, m).
 
     Returns
     -------
-    Two (sum of counts,) int64 arrays, latitude and longitude in millionths of a degree, cell by cell.
+    Two (A,) int64 arrays, latitude and longitude in millionths of a degree.
     """
     corners = np.array([h3.cell_to_boundary(cell) for cell in cells.tolist()], dtype=np.float64)
     corners_e6 = np.rint(corners * _MICRO).astype(np.int64)  # (m, 6, 2)
     middle = corners_e6.sum(axis=1) // 6
     offset = corners_e6 - middle[:, None, :]
-    owner = np.repeat(np.arange(cells.size), counts)
-    bits = np.random.Generator(np.random.Philox(20_240_601)).integers(
-        0, 1 << 32, size=(3, owner.size), dtype=np.uint32
-    )
-    side = (bits[0].astype(np.int64) * 6) >> 32
-    along, across = bits[1].astype(np.int64) >> 12, bits[2].astype(np.int64) >> 12  # 20 bits
+    rng = np.random.Generator(np.random.Philox(_SPREAD_SEED))
+    bits = rng.integers(0, 1 << 32, size=(3, owner.size), dtype=np.uint32).astype(np.int64)
+    side = (bits[0] * 6) >> 32
+    along, across = bits[1] >> 12, bits[2] >> 12  # 20 bits
     # Fold the unit square onto the triangle between the middle and one side of the hexagon.
     beyond = along + across >= 1 << 20
     along = np.where(beyond, (1 << 20) - 1 - along, along)
     across = np.where(beyond, (1 << 20) - 1 - across, across)
-    scale = int(_SHRINK * (1 << 10))
     step = offset[owner, side] * along[:, None] + offset[owner, (side + 1) % 6] * across[:, None]
-    point = middle[owner] + ((step * scale) >> 30)
+    point = middle[owner] + ((step * SHRINK_PER_1024) >> 30)
     return point[:, 0], point[:, 1]
 
 
@@ -328,14 +343,12 @@ def make_book(
     local_factor
         Pull of the same zone.
     """
-    number = counts.T.reshape(-1)
-    all_cells = np.tile(cells, len(KINDS))
-    lat, lng = spread_points(all_cells, number)
-    fine_cells = np.repeat(all_cells, number)
+    owner = np.repeat(np.tile(np.arange(cells.size), len(KINDS)), counts.T.reshape(-1))
+    lat, lng = spread_points(cells, owner)
+    fine_cells = cells[owner]
     kind = np.repeat(np.arange(len(KINDS)), counts.sum(axis=0))
-    zone_cells, zone = np.unique(
-        points_to_cells(lat / _MICRO, lng / _MICRO, ZONE_RESOLUTION), return_inverse=True
-    )
+    zone_of_point = points_to_cells(lat / _MICRO, lng / _MICRO, ZONE_RESOLUTION)
+    zone_cells, zone = np.unique(zone_of_point, return_inverse=True)
     order = np.lexsort((zone, kind))
     lat, lng, fine_cells = lat[order], lng[order], fine_cells[order]
     per_zone = np.bincount(kind * zone_cells.size + zone, minlength=len(KINDS) * zone_cells.size)
@@ -352,6 +365,7 @@ def make_book(
         lng_e6=lng,
         fine_cells=fine_cells,
         zone_first=zone_first,
+        zone_cells=zone_cells,
         zone_lat_e6=middles[:, 0],
         zone_lng_e6=middles[:, 1],
         reach_m=MappingProxyType(dict(zip(drawn, reach_m.tolist(), strict=True))),

@@ -43,7 +43,10 @@ QUERIES = ("origins", "destinations", "presence")
 """Questions with one value per device."""
 
 _MICRO = 1_000_000
-_FIRST_DAY = {"weekday": ("2024-06-05", "1111100"), "weekend": ("2024-06-08", "0000011")}
+_FIRST_DAY = {
+    "weekday": (np.datetime64("2024-06-05"), "1111100"),
+    "weekend": (np.datetime64("2024-06-08"), "0000011"),
+}
 
 # Names of the random streams; a new one takes a new number, so the old ones keep their values.
 _ANCHORS, _DAY, _FRESH, _CLOCK, _LAW = range(5)
@@ -146,14 +149,14 @@ def trip_blocks(
     book, schedule = address_book(city), day_schedule(day)
     _check(devices=devices, seed=seed, day_number=day_number)
     return (
-        _Block(book, schedule, seed, number, size, day_number).frame()
+        _Block(book, schedule, seed=seed, number=number, size=size, day_number=day_number).frame()
         for number, size in _block_sizes(devices)
     )
 
 
 def trips_of_book(book: AddressBook, *, devices: int, seed: int, day: str = "weekday") -> pd.DataFrame:
     """Make up to one block of trips over addresses that are not yet those of a built-in city."""
-    return _Block(book, day_schedule(day), seed, 0, min(devices, BLOCK_DEVICES), 0).frame()
+    return _Block(book, day_schedule(day), seed=seed, number=0, size=min(devices, BLOCK_DEVICES)).frame()
 
 
 def synthetic_values(
@@ -192,7 +195,12 @@ def synthetic_values(
     ParameterError
         If a setting does not exist or is out of range.
     """
-    parts = [values for values, _ in _values_by_block(city, devices, seed, query, resolution, day, hour)]
+    parts = [
+        values
+        for values, _ in _values_by_block(
+            city, devices=devices, seed=seed, query=query, resolution=resolution, day=day, hour=hour
+        )
+    ]
     return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
 
@@ -216,10 +224,14 @@ def synthetic_counts(
     """
     size = city_domain(city, resolution).size
     if devices > MAX_DEVICES_BY_TRIPS:
-        return _drawn_counts(city, devices, seed, query, resolution, day, hour)
+        return _drawn_counts(
+            city, devices=devices, seed=seed, query=query, resolution=resolution, day=day, hour=hour
+        )
     counts = np.zeros(size, dtype=np.int64)
     trips_read = trips_with_value = 0
-    for values, block in _values_by_block(city, devices, seed, query, resolution, day, hour):
+    for values, block in _values_by_block(
+        city, devices=devices, seed=seed, query=query, resolution=resolution, day=day, hour=hour
+    ):
         counts += np.bincount(values, minlength=size)
         trips_read += int(block.trips.sum())
         trips_with_value += int(block.trips[block.chosen(query, hour)[0]].sum())
@@ -276,7 +288,7 @@ def _block_sizes(devices: int) -> Iterator[tuple[int, int]]:
 
 
 def _values_by_block(
-    city: str, devices: int, seed: int, query: str, resolution: int, day: str, hour: int | None
+    city: str, *, devices: int, seed: int, query: str, resolution: int, day: str, hour: int | None
 ) -> Iterator[tuple[IntArray, _Block]]:
     """Yield the values of each block with the block."""
     book, schedule = address_book(city), day_schedule(day)
@@ -284,7 +296,7 @@ def _values_by_block(
     _check(devices=devices, seed=seed)
     index = book.index_at(city_domain(city, resolution).resolution)
     for number, size in _block_sizes(devices):
-        block = _Block(book, schedule, seed, number, size, 0)
+        block = _Block(book, schedule, seed=seed, number=number, size=size)
         yield index[block.value_addresses(query, hour)].astype(np.int64), block
 
 
@@ -302,7 +314,7 @@ def _place_cell_law(city: str, resolution: int) -> FloatArray:
 
 
 def _drawn_counts(
-    city: str, devices: int, seed: int, query: str, resolution: int, day: str, hour: int | None
+    city: str, *, devices: int, seed: int, query: str, resolution: int, day: str, hour: int | None
 ) -> SyntheticCounts:
     """Draw counts from the exact law, jointly with the numbers of trips."""
     _check(devices=devices, seed=seed)
@@ -342,7 +354,7 @@ class _Block:
     """Up to 100,000 devices on one day; every array is made when first asked for."""
 
     def __init__(
-        self, book: AddressBook, schedule: Schedule, seed: int, number: int, size: int, day_number: int
+        self, book: AddressBook, schedule: Schedule, *, seed: int, number: int, size: int, day_number: int = 0
     ) -> None:
         self.book = book
         self.schedule = schedule
@@ -350,7 +362,6 @@ class _Block:
         self.number = number
         self.size = size
         self.day_number = day_number
-        self._usual: dict[Place, IntArray] = {}
 
     def _uniform(self, purpose: int, rows: int, day_number: int) -> IntArray:
         """Return (rows, size) int64, uniform in [0, 2^32)."""
@@ -379,25 +390,31 @@ class _Block:
     def rows(self) -> IntArray:
         """Row of the table of days that each device lives."""
         target = (self._day_bits[0] * self.schedule.total) >> 32
-        return np.searchsorted(self.schedule.cumulative, target, side="right").astype(np.int64)
+        rows: IntArray = np.searchsorted(self.schedule.cumulative, target, side="right").astype(np.int64)
+        return rows
 
     @cached_property
     def trips(self) -> IntArray:
         """Trips of each device."""
-        return self.schedule.trips[self.rows]
+        trips: IntArray = self.schedule.trips[self.rows]
+        return trips
+
+    @cached_property
+    def _homes(self) -> IntArray:
+        return self.book.draw(Place.HOME, None, *self._anchor_bits[:2])
 
     def addresses(self, place: Place, who: IntArray) -> IntArray:
         """Return the addresses at which some devices have a kind of place on this day."""
-        zone_bits, bits = self._anchor_bits[2 * place, who], self._anchor_bits[2 * place + 1, who]
+        home = self._homes[who]
         if place == Place.HOME:
-            return self.book.draw(place, None, zone_bits, bits)
-        home = self.addresses(Place.HOME, who)
+            return home
+        zone_bits, bits = self._anchor_bits[2 * place, who], self._anchor_bits[2 * place + 1, who]
         if place == Place.WORK:
             return self.book.draw(place, home, zone_bits, bits)
-        kind = 3 * (place - Place.SHOP)
-        fresh = self._fresh_bits[kind, who] < _FRESH_SHARE
-        zone_bits = np.where(fresh, self._fresh_bits[kind + 1, who], zone_bits)
-        bits = np.where(fresh, self._fresh_bits[kind + 2, who], bits)
+        row = 3 * (place - Place.SHOP)
+        fresh = self._fresh_bits[row, who] < _FRESH_SHARE
+        zone_bits = np.where(fresh, self._fresh_bits[row + 1, who], zone_bits)
+        bits = np.where(fresh, self._fresh_bits[row + 2, who], bits)
         given = self.addresses(Place.WORK, who) if place == Place.NEAR_WORK else home
         return self.book.draw(place, given, zone_bits, bits)
 
@@ -405,7 +422,7 @@ class _Block:
         """Return which devices have a value, and at which stop of their chain it lies."""
         everyone = np.arange(self.size)
         if query == "presence":
-            return everyone, self.schedule.stop_at(self.rows, _checked_hour(query, hour))
+            return everyone, self.schedule.stop_at(self.rows, DEFAULT_PRESENCE_HOUR if hour is None else hour)
         shift = 1 if query == "destinations" else 0
         if hour is None:
             return everyone, ((self._day_bits[1] * self.trips) >> 32) + shift
@@ -430,9 +447,8 @@ class _Block:
         for place in Place:
             here = kinds == place
             who = np.flatnonzero(here.any(axis=1))
-            everyone = np.zeros(self.size, dtype=np.int64)
-            everyone[who] = self.addresses(place, who)
-            np.copyto(stops, everyone[:, None], where=here)
+            row, column = np.nonzero(here[who])
+            stops[who[row], column] = self.addresses(place, who)[row]
         leg = np.arange(MAX_TRIPS)
         made = leg[None, :] < self.trips[:, None]
         origin, destination = stops[:, :-1][made], stops[:, 1:][made]
@@ -479,4 +495,5 @@ def _duration_s(length_m: FloatArray, slowness: IntArray) -> IntArray:
     # km^(5/8) by square roots, which IEEE 754 rounds exactly; a power function is not.
     root = np.sqrt(length_m / 1000.0)
     minutes = _FIRST_KM_MIN * root * np.sqrt(np.sqrt(root)) * _SLOWNESS[slowness >> 22]
-    return np.maximum(np.rint(minutes * 60.0), _SHORTEST_S).astype(np.int64)
+    seconds: IntArray = np.maximum(np.rint(minutes * 60.0), _SHORTEST_S).astype(np.int64)
+    return seconds

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpcore.errors import ParameterError
-from ldpcore.shapes import FloatArray, IntArray
+from ldpcore.shapes import BoolArray, FloatArray, IntArray
 
 MAX_TRIPS = 4
 """Most trips a device makes in one day."""
@@ -93,6 +93,8 @@ class Schedule:
         shares = np.zeros((MAX_TRIPS + 1, len(Place)), dtype=np.float64)
         chance = self.weights / self.total
         if query == "presence":
+            if hour is None:
+                raise ParameterError("hour", "Presence needs an hour from 0 to 23.")
             here = self.place_at(np.arange(self.weights.size), hour)
             np.add.at(shares, (self.trips, here), chance)
             return shares
@@ -105,16 +107,19 @@ class Schedule:
             np.add.at(shares, (self.trips, self.places[:, leg + end].astype(np.int64)), part)
         return shares
 
-    def place_at(self, rows: IntArray, hour: int | None) -> IntArray:
+    def place_at(self, rows: IntArray, hour: int) -> IntArray:
         """Return the kind of place a device is at when an hour begins.
 
         A device that is under way counts at the place it is heading for.
         """
-        return self.places[rows, self.stop_at(rows, hour)].astype(np.int64)
+        kinds: IntArray = self.places[rows, self.stop_at(rows, hour)].astype(np.int64)
+        return kinds
 
-    def stop_at(self, rows: IntArray, hour: int | None) -> IntArray:
+    def stop_at(self, rows: IntArray, hour: int) -> IntArray:
         """Return which stop of its chain a device is at, or heading for, when an hour begins."""
-        return np.count_nonzero(self.hours[rows] < (0 if hour is None else hour), axis=1).astype(np.int64)
+        begun: BoolArray = self.hours[rows] < hour
+        stops: IntArray = begun.sum(axis=1, dtype=np.int64)
+        return stops
 
 
 # Chains: one letter a place, and how many devices in a thousand live such a day.
