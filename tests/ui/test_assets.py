@@ -13,7 +13,7 @@ def test_everything_is_there_after_one_call_and_the_second_writes_nothing(tmp_pa
     written = assets.ensure_assets(tmp_path)
     assert (tmp_path / assets.deck_name()).read_bytes() == assets.deck_bundle().read_bytes()
     folder = tmp_path / "hex_map" / assets.script_digest()
-    assert {path.name for path in folder.iterdir()} >= {"hex_map.js", "hex_map.css", "hatch.js"}
+    assert {path.name for path in folder.iterdir()} >= {"hex_map.js", "hex_map.css", "cell_layer.js"}
     assert set(written) == {path for path in tmp_path.rglob("*") if path.is_file()}
     assert assets.ensure_assets(tmp_path) == []
 

@@ -40,6 +40,11 @@ _LOADER = """
 export default function (component) {
   let cleanup = null, gone = false;
   const address = new URL("%s", document.baseURI).href;
+  const library = new URL("%s", document.baseURI).href;
+  if (!window.deck && !document.querySelector(`link[href="${library}"]`)) {
+    // Four megabytes, so they are asked for before the module that will ask for them has come.
+    document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: "script", href: library }));
+  }
   import(address).then(
     (module) => { if (!gone) cleanup = module.default(component); },
     () => {
@@ -76,7 +81,9 @@ class HexMapState:
 @cache
 def _component() -> ComponentRenderer:
     """Register the component once per process, at the first map and not at import."""
-    return st.components.v2.component("ldp_atlas_hex_map", js=_LOADER % assets.script_url())
+    return st.components.v2.component(
+        "ldp_atlas_hex_map", js=_LOADER % (assets.script_url(), assets.deck_url())
+    )
 
 
 def _nothing() -> None:

@@ -14,6 +14,8 @@ const HELP =
   "Arrow keys move the map, plus and minus zoom, 0 shows the whole area, " +
   "Enter pins the cell in the middle, Escape unpins.";
 
+const CLICK_PIXELS = 5;
+
 let frames = 0;
 
 export function createFrame(actions) {
@@ -52,6 +54,23 @@ export function createFrame(actions) {
     event.stopPropagation(); // Streamlit has shortcuts of its own
     act();
   });
+  // The browser's own click: deck.gl's is a gesture with a time limit of a quarter of a second, which
+  // a busy or slow machine misses. What moved between press and release was a drag.
+  let pressed = null;
+  canvas.addEventListener("pointerdown", ({ clientX, clientY }) => {
+    pressed = [clientX, clientY];
+  });
+  canvas.addEventListener("click", ({ clientX, clientY }) => {
+    if (!pressed || Math.hypot(clientX - pressed[0], clientY - pressed[1]) > CLICK_PIXELS) return;
+    const { left, top } = canvas.getBoundingClientRect();
+    actions.click(clientX - left, clientY - top);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (event.buttons !== 0) return; // a drag
+    const { left, top } = canvas.getBoundingClientRect();
+    actions.hover(event.clientX - left, event.clientY - top);
+  });
+  canvas.addEventListener("pointerleave", () => actions.hover(-1, -1));
   // The cross that marks "the cell in the middle" is for those who steer by keys.
   stage.addEventListener("focus", () => {
     crosshair.hidden = !stage.matches(":focus-visible");

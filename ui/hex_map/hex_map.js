@@ -3,9 +3,10 @@
 // Python sends a whole update at every rerun. `receive` keeps only the newest and draws it at the
 // next frame, so a fast slider never leaves a queue of stale pictures behind it.
 
+import { createCellLayer } from "./cell_layer.js";
+import { Cells } from "./cells.js";
 import { createFrame, drawTitles, hideTooltip, say, showTooltip } from "./frame.js";
-import { createHatchExtension } from "./hatch.js";
-import { GRID_LAYER, buildLayers, layerFilter } from "./layers.js";
+import { buildLayers, layerFilter } from "./layers.js";
 import { hasWebGL, loadDeck, loadLand, loadStyle } from "./load.js";
 import { writeNumber } from "./numbers.js";
 import { cellNames, sameBytes, unpack } from "./payload.js";
@@ -25,16 +26,19 @@ class HexMap {
     this.model = null; // the update on screen
     this.pending = null; // the newest update, not drawn yet
     this.frameRequested = false;
-    this.domain = { version: null, names: [], places: new Map(), resolution: 0, anchor: [0, 0] };
+    this.cells = new Cells(null, []);
     this.drawn = new Map(); // panel id -> the bytes its colours were last made from
     this.viewState = null;
     this.selected = null;
-    this.hovered = null;
+    this.hovered = -1;
+    this.pointer = null;
     this.land = null;
     this.contextLosses = 0;
     this.frame = createFrame({
       zoomBy: (step) => this.zoomBy(step),
       fit: () => this.fit(),
+      click: (x, y) => this.togglePinAt(x, y),
+      hover: (x, y) => this.hover(x, y),
       keys: {
         ArrowLeft: () => this.panBy(-PAN_PIXELS, 0),
         ArrowRight: () => this.panBy(PAN_PIXELS, 0),
@@ -109,17 +113,10 @@ class HexMap {
     attribution.hidden = model.attribution === "";
     for (const name of ["aria-label", "title"]) fit.setAttribute(name, `Zoom to ${model.place}`);
 
-    if (model.domain !== this.domain.version || model.size !== this.domain.names.length) {
-      const names = cellNames(arrays.cells);
-      const [west, south, east, north] = model.bounds;
-      this.domain = {
-        version: model.domain,
-        names,
-        places: new Map(names.map((name, at) => [name, at])),
-        resolution: names.length ? parseInt(names[0][1], 16) : 0,
-        anchor: [(west + east) / 2, (south + north) / 2],
-      };
-      this.hovered = null;
+    if (model.domain !== this.cells.version || model.size !== this.cells.names.length) {
+      this.cells = new Cells(model.domain, cellNames(arrays.cells));
+      this.cells.whenReady = () => this.requestFrame(); // for outlines that waited for it
+      this.hovered = -1;
       hideTooltip(this.frame);
     }
     for (const panel of model.panels) this.adoptColours(panel, arrays);
@@ -202,7 +199,7 @@ class HexMap {
     this.starting = loadDeck(this.model.deck).then(
       (lib) => {
         this.lib = lib;
-        this.hatching = createHatchExtension(lib);
+        this.CellLayer = createCellLayer(lib, window.luma);
         this.requestFrame();
       },
       () => {
@@ -231,7 +228,7 @@ class HexMap {
     this.frame.crosshair.style.left = `${50 / this.visiblePanels().length}%`;
     if (stage.clientWidth === 0) return; // in a closed tab or expander; `resized` comes back
     if (!this.viewState) this.setView(this.fittedView(), { byUser: false, draw: false });
-    if (this.domain.names.length === 0) {
+    if (this.cells.names.length === 0) {
       say(this.frame, "empty", "There is no cell to draw: no part of a cell lies in this area.");
       this.frame.root.dataset.painted = model.version;
     } else {
@@ -257,12 +254,13 @@ class HexMap {
           }),
       ),
       viewState: this.viewState,
-      layers: buildLayers(this.lib, this),
+      layers: buildLayers(this.lib, this.CellLayer, this),
     };
     if (this.deck) this.deck.setProps(props);
     else this.createDeck(props);
-    // Draw now and not at deck.gl's own next frame, which may be one later.
-    if (this.deck.isInitialized) this.deck.redraw("update");
+    // Draw now and not at deck.gl's own next frame, which may be one later. Without a reason it
+    // draws only if something changed, and does not draw again.
+    if (this.deck.isInitialized) this.deck.redraw();
   }
 
   createDeck(props) {
@@ -273,10 +271,10 @@ class HexMap {
       useDevicePixels: Math.min(window.devicePixelRatio || 1, 2),
       pickingRadius: 2,
       layerFilter,
-      getCursor: ({ isDragging, isHovering }) => (isDragging ? "grabbing" : isHovering ? "pointer" : "grab"),
+      getCursor: ({ isDragging }) => (isDragging ? "grabbing" : this.hovered >= 0 ? "pointer" : "grab"),
+      // Nothing is read back and nothing is kept between frames: a copy of the canvas per frame saved.
+      deviceProps: { webgl: { preserveDrawingBuffer: false } },
       onViewStateChange: ({ viewState }) => this.setView(viewState),
-      onHover: (info) => this.hover(info),
-      onClick: (info) => this.click(info),
       onAfterRender: () => this.painted(),
       onError: (error) => this.fail(error),
       ...props,
@@ -375,29 +373,42 @@ class HexMap {
 
   // --- pointer and keys ------------------------------------------------------------------------
 
-  hover({ index, layer, x, y }) {
-    const at = layer?.id === GRID_LAYER && index >= 0 ? index : null;
-    if (at === null) hideTooltip(this.frame);
-    else showTooltip(this.frame, this.describe(at), x, y);
-    if (at === this.hovered) return;
-    this.hovered = at;
-    this.requestFrame();
+  // The cell under a point of the stage, or -1. Found by arithmetic: deck.gl would draw all cells
+  // once more and read a pixel back.
+  cellAt(x, y) {
+    if (!this.viewState || !this.lib) return -1;
+    const { width, height } = this.panelSize();
+    const viewport = new this.lib.WebMercatorViewport({ ...this.viewState, width, height });
+    return this.cells.find(viewport.unproject([x % width, y]));
   }
 
-  click({ index, layer }) {
-    if (layer?.id === GRID_LAYER && index >= 0) this.togglePin(this.domain.names[index]);
+  hover(x, y) {
+    const first = this.pointer === null;
+    this.pointer = [x, y];
+    if (!first) return;
+    requestAnimationFrame(() => {
+      const [left, top] = this.pointer ?? [-1, -1];
+      this.pointer = null;
+      const at = left < 0 || this.destroyed || !this.model ? -1 : this.cellAt(left, top);
+      if (at < 0) hideTooltip(this.frame);
+      else showTooltip(this.frame, this.describe(at), left, top);
+      if (at === this.hovered) return;
+      this.hovered = at;
+      this.requestFrame();
+    });
+  }
+
+  // Pins the cell at a point of the stage, or unpins it when it was pinned; tells whether there is one.
+  togglePinAt(x, y) {
+    const name = this.cells.names[this.cellAt(x, y)];
+    if (name === undefined) return false;
+    this.pin(name === this.selected ? null : name);
+    return true;
   }
 
   pinCentre() {
-    if (!this.deck) return;
     const { width, height } = this.panelSize();
-    const found = this.deck.pickObject({ x: width / 2, y: height / 2, radius: 1, layerIds: [GRID_LAYER] });
-    if (found && found.index >= 0) this.togglePin(this.domain.names[found.index]);
-    else this.frame.news.textContent = "No cell in the middle of the map.";
-  }
-
-  togglePin(name) {
-    this.pin(name === this.selected ? null : name);
+    if (!this.togglePinAt(width / 2, height / 2)) this.frame.news.textContent = "No cell in the middle of the map.";
   }
 
   pin(name) {
@@ -415,11 +426,11 @@ class HexMap {
       label,
       writeNumber(arrays[`value${number}`][at], { error: arrays[`error${number}`]?.[at], unit, signed }),
     ]);
-    return { name: this.domain.names[at], lines, status: statusLabels[arrays.status?.[at]] ?? "" };
+    return { name: this.cells.names[at], lines, status: statusLabels[arrays.status?.[at]] ?? "" };
   }
 
   inWords(name) {
-    const at = this.domain.places.get(name);
+    const at = this.cells.places.get(name);
     if (at === undefined) return name;
     const { lines, status } = this.describe(at);
     return [`Cell ${name}`, ...lines.map(([label, text]) => `${label}: ${text}`), status].filter(Boolean).join(". ");

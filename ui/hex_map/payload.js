@@ -19,10 +19,6 @@ export function cellNames(cells) {
   return Array.from(cells, (cell) => cell.toString(16));
 }
 
-export function isHatched(bits, index) {
-  return bits !== undefined && (bits[index >> 3] >> (index & 7)) & 1;
-}
-
 export function sameBytes(left, right) {
   if (left === right) return true;
   if (!left || !right || left.length !== right.length) return false;
