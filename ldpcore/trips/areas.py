@@ -21,6 +21,7 @@ from ldpcore.shapes import FloatArray
 from ldpcore.trips.cities import CITIES, city_area
 from ldpcore.trips.clock import check_timezone
 from ldpcore.trips.quality import share_inside
+from ldpcore.trips.readers.source import harmless
 from ldpcore.trips.table import TripTable
 
 DEFAULT_TIMEZONE = "UTC"
@@ -52,18 +53,21 @@ def area_from_text(text: str, *, timezone: str | None = None) -> Area:
         path = Path(text.strip())
         try:
             if path.stat().st_size > _MAX_AREA_BYTES:
+                most = _MAX_AREA_BYTES // 2**20
                 raise ParameterError(
-                    "area", f"{path.name} is larger than {_MAX_AREA_BYTES // 2**20} MB; simplify the polygon."
+                    "area", f"{harmless(path.name)} is larger than {most} MB; simplify the polygon."
                 )
             content = path.read_bytes()
-        except OSError as error:
-            raise ParameterError("area", f"The area file {path.name} cannot be opened.") from error
-        return area_from_geojson(content, label=path.stem, timezone=timezone)
+        except (OSError, ValueError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise ParameterError("area", f"The area file {harmless(path.name)} cannot be opened.") from error
+        return area_from_geojson(content, label=harmless(path.stem), timezone=timezone)
     parts = text.split(",")
     try:
         west, south, east, north = (float(part) for part in parts)
     except ValueError as error:
-        raise ParameterError("area", f"The area {text[:80]!r} is not four numbers; {_FORM}.") from error
+        raise ParameterError("area", f"The area {harmless(text)!r} is not four numbers; {_FORM}.") from error
     return box_area(west, south, east, north, timezone=timezone)
 
 

@@ -75,7 +75,7 @@ class Builder:
         Raises
         ------
         TripFileError
-            If a detector refuses the file or no row has a usable place.
+            If a detector refuses the file.
         ZoneFileNeededError
             If places are zones and there is no zone file.
         """
@@ -92,7 +92,7 @@ class Builder:
         check(draft, "columns")
         self._paths()
         for name in ("start", "end"):
-            if f"{name}_lat" in self.columns:
+            if f"{name}_lat" in self.columns and f"{name}_lng" in self.columns:
                 lat, no_lat, bad_lat = self._numbers(f"{name}_lat")
                 lng, no_lng, bad_lng = self._numbers(f"{name}_lng")
                 missing = no_lat | no_lng
@@ -106,8 +106,6 @@ class Builder:
         check(draft, "places")
         self.finest_resolution = draft.finest_resolution
         self.unit = "device" if draft.person_column else "trip"
-        if self.length and not any(np.any(side.problem == 0) for side in draft.sides):
-            raise TripFileError(f"{self.label} has no row with a usable latitude and longitude.")
 
     def _paths(self) -> None:
         """Read places and paths that stand in one column."""
@@ -274,6 +272,11 @@ class Builder:
             SHA-256 of the content.
         timezone
             Zone of times without one, None for the clock of the area.
+
+        Raises
+        ------
+        TripFileError
+            If no trip has a usable place.
         """
         loaded = self.loaded
         numbers = loaded.row_numbers
@@ -284,6 +287,8 @@ class Builder:
             row_codes[row] = REASON_CODES[reason]
         row_codes[numbers] = self.codes
         keep = self.codes == 0
+        if not any(np.any(keep & (side.problem == 0)) for side in self.sides.values()):
+            raise TripFileError(f"{self.label} has no row with a usable latitude and longitude.")
         end = self.sides.get("end")
         return TripTable(
             frame=self._frame(keep, numbers),

@@ -19,6 +19,15 @@ _ZONE = r" ?(Z|z|UTC|[+-]\d{2}(:?\d{2})?)$"
 #: Tried in this order on what is not ISO 8601; the dates with a slash or a dot are read in one
 #: order for the whole column (see `_date_order`).
 _CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "")
+#: Forms of a date, and where the day stands in each.
+_DATES = {
+    "%m/%d/%Y": r"^\d+/(?P<day>\d{1,2})/",
+    "%d/%m/%Y": r"^(?P<day>\d{1,2})/",
+    "%Y/%m/%d": r"^\d+/\d+/(?P<day>\d{1,2})",
+    "%Y-%m-%d": r"^\d+-\d+-(?P<day>\d{1,2})",
+    "%Y%m%d": r"^\d{6}(?P<day>\d{2})",
+}
+_PLAIN_DATES = ("%Y/%m/%d", "%Y-%m-%d", "%Y%m%d")
 _EPOCH_UNITS = ((1e8, 1e10, 1_000_000.0), (1e11, 1e13, 1_000.0), (1e14, 1e16, 1.0), (1e17, 1e19, 0.001))
 
 
@@ -215,8 +224,13 @@ def _mixed_times(column: Any, *, epoch_is_local: bool) -> Times:  # noqa: ANN401
         stamps, good = _epochs(np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64))
         value[rest] = stamps
         utc[rest] = good & (not epoch_is_local)
+    rest = present & np.isnat(value)
+    if rest.any():
+        value[rest] = _words_times(text.filter(pa.array(rest)))
+        utc[rest] = True
     notes: tuple[str, ...] = ()
     rest = present & np.isnat(value)
+    utc[rest] = False
     if rest.any():
         value[rest], notes = _written_times(text.filter(pa.array(rest)))
     unreadable = present & np.isnat(value)
@@ -282,7 +296,7 @@ def _date_order(text: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:  # noqa: 
     first, second = (pc.cast(pc.struct_field(parts, i), pa.int64()) for i in (0, 1))
     day_first = bool(pc.any(pc.greater(first, 12)).as_py())
     month_first = bool(pc.any(pc.greater(second, 12)).as_py())
-    months, days = ("%m/%d/%Y", "%m/%d/%y"), ("%d/%m/%Y", "%d/%m/%y")
+    months, days = ("%m/%d/%Y",), ("%d/%m/%Y",)
     if day_first and not month_first:
         return days, ()
     if month_first and not day_first:
@@ -299,15 +313,33 @@ def _written_times(text: Any) -> tuple[np.ndarray[Any, np.dtype[np.datetime64]],
     plain = pc.replace_substring_regex(
         text, pattern=r"^(\d{1,2})[.-](\d{1,2})[.-](\d{2,4})", replacement=r"\1/\2/\3"
     )
+    # A year of two digits would be read as one of the first century.
+    plain = pc.replace_substring_regex(plain, pattern=r"^(\d+/\d+/)(\d{2})($|\D)", replacement=r"\120\2\3")
     plain = pc.replace_substring_regex(plain, pattern=r"(:\d{2})[.]\d+", replacement=r"\1")
     plain = pc.replace_substring_regex(plain, pattern=r",? +", replacement=" ")
     value = np.full(len(text), np.datetime64("NaT"), dtype="datetime64[us]")
-    for date in (*orders, "%Y/%m/%d", "%Y-%m-%d", "%Y%m%d"):
+    for date in (*orders, *_PLAIN_DATES):
         for clock in _CLOCKS:
             left = np.isnat(value)
             if not left.any():
                 return value, notes
-            form = f"{date} {clock}".strip()
-            stamps = pc.strptime(plain.filter(pa.array(left)), format=form, unit="us", error_is_null=True)
-            value[left] = _as_times(stamps)
+            value[left] = _parsed(plain.filter(pa.array(left)), date, clock)
     return value, notes
+
+
+def _parsed(text: Any, date: str, clock: str) -> np.ndarray[Any, np.dtype[np.datetime64]]:  # noqa: ANN401
+    """Read one form, with NaT where the day does not exist: the library takes 31 February for 2 March."""
+    stamps = pc.strptime(text, format=f"{date} {clock}".strip(), unit="us", error_is_null=True)
+    written = pc.struct_field(pc.extract_regex(text, pattern=_DATES[date]), 0)
+    real = pc.equal(pc.day(stamps), pc.cast(written, pa.int64()))
+    return _as_times(
+        pc.if_else(pc.fill_null(real, fill_value=False), stamps, pa.scalar(None, type=stamps.type))
+    )
+
+
+def _words_times(text: Any) -> np.ndarray[Any, np.dtype[np.datetime64]]:  # noqa: ANN401
+    """Read "Tue Apr 03 18:00:09 +0000 2012", which is UTC."""
+    short = pc.replace_substring_regex(
+        text, pattern=r"^\w{3} (\w{3} \d{2} \d{2}:\d{2}:\d{2}) [+]0000 (\d{4})$", replacement=r"\1 \2"
+    )
+    return _as_times(pc.strptime(short, format="%b %d %H:%M:%S %Y", unit="us", error_is_null=True))

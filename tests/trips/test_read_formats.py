@@ -126,6 +126,15 @@ CASES: dict[str, Case] = {
         timezone="America/Chicago",
         hours=[18, 17, 16],
     ),
+    "foursquare.txt": Case(
+        "foursquare",
+        NEW_YORK,
+        2,
+        [(40.719810375488535, -74.00258103213994), (40.606799581406435, -74.04416981025437)],
+        unit="device",
+        timezone="America/New_York",
+        hours=[14, 14],
+    ),
     "uid_tid.csv": Case(
         "points",
         HELSINKI,

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ldpcore.errors import TripFileError
+from ldpcore.trips.convert import one_array
 from ldpcore.trips.readers.combine import with_constants
 from ldpcore.trips.readers.source import MAX_COLUMNS, MAX_ROWS, Source, preview_of, unique_names
 from ldpcore.trips.schemas import SCHEMAS
@@ -296,7 +297,8 @@ def _load(layout: _Layout, places: Sequence[int]) -> Loaded:
             ) from error
         else:
             raise TripFileError("The rows cannot be read as a table of text.") from error
-    columns = [table.column(str(place)).combine_chunks() for place in places]
+    # Left in the pieces they were read in: joining them here would hold everything twice.
+    columns = [table.column(str(place)) for place in places]
     return _account(layout, places, columns, table.num_rows, wrong)
 
 
@@ -356,7 +358,7 @@ def _account(
     merged = []
     for column, place in zip(columns, places, strict=True):
         extra = pa.array([mended[int(row)][place] or None for row in put_back], type=pa.string())
-        merged.append(pa.concat_arrays([column, extra]).take(pa.array(order)))
+        merged.append(pa.concat_arrays([one_array(column), extra]).take(pa.array(order)))
     notes = []
     if mended:
         notes.append(

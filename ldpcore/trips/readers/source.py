@@ -141,7 +141,9 @@ def as_source(source: Readable, name: str = "") -> Source:
     elif isinstance(source, bytes | bytearray | memoryview):
         data, label = source, name
     else:
-        data, label = source.read(), name or str(getattr(source, "name", ""))
+        # An upload lies in memory already; its `getvalue` hands it over without a copy.
+        whole = getattr(source, "getvalue", source.read)
+        data, label = whole(), name or str(getattr(source, "name", ""))
     view = memoryview(data).cast("B") if len(data) else memoryview(b"")
     folders = folder_names(str(source) if isinstance(source, str | os.PathLike) else label)
     label = plain_name(label) or "The file"
