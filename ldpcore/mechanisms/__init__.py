@@ -13,14 +13,16 @@ from types import MappingProxyType
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.direct import GeneralizedRandomizedResponse
-from ldpcore.mechanisms.hashing import OptimizedLocalHashing
+from ldpcore.mechanisms.hashing import BinaryLocalHashing, OptimizedLocalHashing
 from ldpcore.mechanisms.options import option_defaults, option_names
 from ldpcore.mechanisms.oracle import FrequencyOracle
-from ldpcore.mechanisms.unary import OptimizedUnaryEncoding
+from ldpcore.mechanisms.unary import OptimizedUnaryEncoding, SymmetricUnaryEncoding
 
 _FAMILY: tuple[type[Mechanism], ...] = (
     GeneralizedRandomizedResponse,
+    SymmetricUnaryEncoding,
     OptimizedUnaryEncoding,
+    BinaryLocalHashing,
     OptimizedLocalHashing,
 )
 

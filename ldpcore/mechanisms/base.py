@@ -24,13 +24,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpcore.errors import ParameterError
-from ldpcore.mechanisms.blocks import Key, block_slices, draw_key, join_blocks, map_blocks
+from ldpcore.mechanisms.blocks import BLOCK_DEVICES, Key, block_slices, draw_key, join_blocks, map_blocks
 from ldpcore.mechanisms.options import checked_integer, option_names
 from ldpcore.rational import checked_epsilon, log_ceiling, ratio_of
 from ldpcore.shapes import AnyArray, FloatArray, IntArray
 
 MAX_DOMAIN_SIZE = 2**31 - 2
 """Cells are numbered in 32-bit reports, and hashed modulo the prime 2^31 - 1."""
+
+
+_DEVICES_AT_ONCE = 128 * BLOCK_DEVICES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,8 @@ class Mechanism(ABC):
 
     Hooks of a subclass: `_prepare`, `_encode_block`, `_perturb_block`, `_aggregate_block`,
     `_check_reports`, `_sample`, `_greatest_ratio`, `report_bits`, `p`, `q`; where it is not pure also
-    `_estimate`, `_variance`, `_variance_terms`; for speed `_collect_block`.
+    `_estimate`, `_device_variance` or `_variance` and `_variance_terms`; where reports are first counted in
+    another form `_new_tally` and `_counts_of`; for speed `_privatize_block` and `_collect_block`.
     """
 
     name: ClassVar[str]
@@ -104,7 +108,8 @@ class Mechanism(ABC):
     @property
     def epsilon_effective(self) -> float:
         """Greatest log likelihood ratio of what is really sent, rounded up; never above `epsilon`."""
-        return min(log_ceiling(self._greatest_ratio()), self.epsilon)
+        ratio = self._greatest_ratio()
+        return self.epsilon if ratio is None else min(log_ceiling(ratio), self.epsilon)
 
     @property
     @abstractmethod
@@ -124,13 +129,13 @@ class Mechanism(ABC):
     @property
     def variance_empty(self) -> float | None:
         """V0: variance that one device adds to a cell it is not in; None where not of that form."""
-        terms = self._pure_variance_terms()
+        terms = self._device_variance()
         return None if terms is None else float(terms[0])
 
     @property
     def variance_slope(self) -> float | None:
         """V1: what the variance gains for each device that is in the cell; None where not of that form."""
-        terms = self._pure_variance_terms()
+        terms = self._device_variance()
         return None if terms is None else float(terms[1])
 
     def parameters(self) -> dict[str, object]:
@@ -257,10 +262,10 @@ class Mechanism(ABC):
             If shape or type are not those of a report, or a report is one that no client sends.
         """
         self._check_reports(reports)
-        counts = np.zeros(self.counts_shape, self.counts_dtype)
+        tally = self._new_tally()
         for part in block_slices(len(reports)):
-            self._aggregate_block(reports[part], counts)
-        return counts
+            self._aggregate_block(reports[part], tally)
+        return self._counts_of(tally)
 
     def collect(self, values: npt.ArrayLike, *, rng: np.random.Generator, threads: int = 1) -> AnyArray:
         """Make every report and count it, in blocks, so that memory does not grow with the devices.
@@ -289,15 +294,15 @@ class Mechanism(ABC):
         """
         cells, encode_key, perturb_key = self._checked_values(values), draw_key(rng), draw_key(rng)
         threads = checked_integer("threads", threads, minimum=1)
-        partial = [np.zeros(self.counts_shape, self.counts_dtype) for _ in range(threads)]
+        tallies = [self._new_tally() for _ in range(threads)]
 
         def collect_one(block: int, part: slice) -> None:
-            # A thread takes every `threads`-th block, so each partial count has one writer.
-            counts = partial[block % threads]
-            self._collect_block(cells[part], Key(encode_key, block), Key(perturb_key, block), counts)
+            # A thread takes every `threads`-th block, so each tally has one writer.
+            tally = tallies[block % threads]
+            self._collect_block(cells[part], Key(encode_key, block), Key(perturb_key, block), tally)
 
         map_blocks(collect_one, cells.size, threads=threads)
-        return np.asarray(sum(partial[1:], start=partial[0]))
+        return self._counts_of(np.asarray(sum(tallies[1:], start=tallies[0])))
 
     def sample_counts(self, true_counts: npt.ArrayLike, *, rng: np.random.Generator) -> AnyArray:
         """Draw the server's counts directly, without making the reports.
@@ -422,13 +427,21 @@ class Mechanism(ABC):
         """Encode and randomise one block; override to skip the encoded form, with the same result."""
         return self._perturb_block(self._encode_block(values, encode_key), perturb_key)
 
-    @abstractmethod
-    def _aggregate_block(self, reports: AnyArray, counts: AnyArray) -> None:
-        """Add what one block of checked reports supports to counts."""
+    def _new_tally(self) -> AnyArray:
+        """Return zeros to add blocks to; override where reports are first counted in another form."""
+        return np.zeros(self.counts_shape, self.counts_dtype)
 
-    def _collect_block(self, values: IntArray, encode_key: Key, perturb_key: Key, counts: AnyArray) -> None:
-        """Make one block of reports and add it to counts; override to fuse both, with the same result."""
-        self._aggregate_block(self._privatize_block(values, encode_key, perturb_key), counts)
+    def _counts_of(self, tally: AnyArray) -> AnyArray:
+        """Turn the tally of all blocks into counts; must be linear, so that batches add up."""
+        return tally
+
+    @abstractmethod
+    def _aggregate_block(self, reports: AnyArray, tally: AnyArray) -> None:
+        """Add one block of checked reports to the tally."""
+
+    def _collect_block(self, values: IntArray, encode_key: Key, perturb_key: Key, tally: AnyArray) -> None:
+        """Make one block of reports and add it to the tally; override to fuse both, with the same result."""
+        self._aggregate_block(self._privatize_block(values, encode_key, perturb_key), tally)
 
     def _check_encoded(self, encoded: AnyArray) -> None:
         """Refuse what `encode` cannot have returned; by default encoded values look like reports."""
@@ -439,12 +452,19 @@ class Mechanism(ABC):
         """Refuse reports of another shape or type, or that no client sends."""
 
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> AnyArray:
-        """Draw counts from their joint law; by default by making every report."""
-        return self.collect(np.repeat(np.arange(self.domain_size), true_counts), rng=rng)
+        """Draw counts from their joint law; by default by making every report, in bounded memory."""
+        counts = np.zeros(self.counts_shape, self.counts_dtype)
+        ends = np.cumsum(true_counts)
+        for start in range(0, int(ends[-1]), _DEVICES_AT_ONCE):
+            # The share of each cell among the next devices, when devices stand in the order of their cells.
+            passed = np.clip(ends - start, 0, _DEVICES_AT_ONCE)
+            values = np.repeat(np.arange(self.domain_size), np.diff(passed, prepend=0))
+            counts += self.collect(values, rng=rng)
+        return counts
 
     @abstractmethod
-    def _greatest_ratio(self) -> Fraction:
-        """Greatest likelihood ratio of any output between any two values."""
+    def _greatest_ratio(self) -> Fraction | None:
+        """Greatest likelihood ratio of any output between any two values; None where it is e^epsilon."""
 
     def _support(self, counts: AnyArray, n: int) -> AnyArray:  # noqa: ARG002 - not needed where pure
         return counts
@@ -453,17 +473,20 @@ class Mechanism(ABC):
         p, q = self._pure_pair()
         return np.asarray(counts * float(1 / (p - q)) - n * float(q / (p - q)), np.float64)
 
+    def _device_variance(self) -> tuple[Fraction | float, Fraction | float] | None:
+        """V0 and V1 where the variance is n V0 + count V1, else None."""
+        if not self.pure:
+            return None
+        p, q = self._pure_pair()
+        return q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
+
     def _variance(self, true_counts: FloatArray, n: int) -> FloatArray:
-        empty, slope = self._pure_pair_terms()
+        empty, slope = self._required_device_variance()
         return np.asarray(n * float(empty) + true_counts * float(slope), np.float64)
 
     def _variance_terms(self, counts: AnyArray, n: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        empty, slope = self._pure_pair_terms()
+        empty, slope = self._required_device_variance()
         return np.full(self.domain_size, n * float(empty)), np.full(self.domain_size, float(slope))
-
-    def _pure_variance_terms(self) -> tuple[Fraction, Fraction] | None:
-        """Exact V0 and V1, or None where the variance is not of the form n V0 + count V1."""
-        return self._pure_pair_terms() if self.pure else None
 
     # -- helpers ---------------------------------------------------------------------------------
 
@@ -473,9 +496,11 @@ class Mechanism(ABC):
             raise NotImplementedError(f"{self.name} has no p and q: it needs its own estimate and variance")
         return p, q
 
-    def _pure_pair_terms(self) -> tuple[Fraction, Fraction]:
-        p, q = self._pure_pair()
-        return q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
+    def _required_device_variance(self) -> tuple[Fraction | float, Fraction | float]:
+        terms = self._device_variance()
+        if terms is None:
+            raise NotImplementedError(f"{self.name} has no V0 and V1: it needs its own variance")
+        return terms
 
     def _checked_values(self, values: npt.ArrayLike) -> IntArray:
         array = np.asarray(values)

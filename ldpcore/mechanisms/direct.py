@@ -80,8 +80,8 @@ class GeneralizedRandomizedResponse(Mechanism):
         )
         return reports
 
-    def _aggregate_block(self, reports: AnyArray, counts: AnyArray) -> None:
-        kernels.direct.count_block(np.array(reports, np.uint32), counts)
+    def _aggregate_block(self, reports: AnyArray, tally: AnyArray) -> None:
+        kernels.direct.count_block(np.array(reports, np.uint32), tally)
 
     def _check_reports(self, reports: AnyArray) -> None:
         if reports.ndim != 1 or reports.dtype != np.uint32:

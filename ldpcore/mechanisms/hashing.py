@@ -127,9 +127,9 @@ class LocalHashing(Mechanism):
         )
         return _reports_of(rows)
 
-    def _aggregate_block(self, reports: AnyArray, counts: AnyArray) -> None:
+    def _aggregate_block(self, reports: AnyArray, tally: AnyArray) -> None:
         prime, buckets = np.uint64(self.prime), np.uint64(self.buckets)
-        kernels.hashing.add_supports(_rows_of(reports), prime, buckets, counts)
+        kernels.hashing.add_supports(_rows_of(reports), prime, buckets, tally)
 
     def _check_reports(self, reports: AnyArray) -> None:
         if reports.ndim != 1 or reports.dtype != HASH_REPORT:
@@ -195,6 +195,35 @@ class OptimizedLocalHashing(LocalHashing):
         if self.g is None:
             raise ParameterError("g", "g is chosen when the mechanism is made")
         return self.g
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryLocalHashing(LocalHashing):
+    """Local hashing into two buckets.
+
+    Notes
+    -----
+    Report, probabilities and hash: see `LocalHashing`, with g = 2: p = R / (R + 1) and q = 1/2. The variance
+    of an empty cell is ((R + 1) / (R - 1))^2 per device and each device in the cell takes 1 away. That never
+    falls below 1, so at large epsilon it is far less accurate than the optimised form.
+    """
+
+    name: ClassVar[str] = "blh"
+    label: ClassVar[str] = "Binary local hashing"
+    summary: ClassVar[str] = (
+        "The phone hashes its cell to a single bit and sends the hash and the randomised bit. "
+        "Good at small epsilon only."
+    )
+    reference: ClassVar[str] = (
+        "R. Bassily, A. Smith, Local, Private, Efficient Protocols for Succinct Histograms, 2015; "
+        "T. Wang, J. Blocki, N. Li, S. Jha, "
+        "Locally Differentially Private Protocols for Frequency Estimation, 2017"
+    )
+
+    @property
+    def buckets(self) -> int:
+        """Two."""
+        return 2
 
 
 def _rows_of(reports: AnyArray) -> AnyArray:

@@ -18,6 +18,7 @@ from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.blocks import Key
 from ldpcore.mechanisms.packing import bytes_from_words, packed_width, padding_is_clear, words_from_bytes
 from ldpcore.mechanisms.sampling import support_counts
+from ldpcore.rational import root_ratio_of
 from ldpcore.shapes import AnyArray, IntArray
 
 
@@ -73,16 +74,16 @@ class UnaryEncoding(Mechanism):
         self._run(values, key, np.empty(0, np.int64), rows)
         return bytes_from_words(rows, self.domain_size)
 
-    def _collect_block(self, values: IntArray, encode_key: Key, perturb_key: Key, counts: AnyArray) -> None:  # noqa: ARG002
-        self._run(values, perturb_key, counts, np.empty((0, 0), np.uint64))
+    def _collect_block(self, values: IntArray, encode_key: Key, perturb_key: Key, tally: AnyArray) -> None:  # noqa: ARG002
+        self._run(values, perturb_key, tally, np.empty((0, 0), np.uint64))
 
     def _run(self, values: IntArray, key: Key, counts: IntArray, rows: AnyArray) -> None:
         law = kernels.unary.unary_law(self.p, self.q)
         seed, block = np.uint64(key.seed), np.uint64(key.block)
         kernels.unary.unary_rows(np.array(values), self.domain_size, *law, seed, block, counts, rows)
 
-    def _aggregate_block(self, reports: AnyArray, counts: AnyArray) -> None:
-        kernels.unary.add_rows(words_from_bytes(reports), counts)
+    def _aggregate_block(self, reports: AnyArray, tally: AnyArray) -> None:
+        kernels.unary.add_rows(words_from_bytes(reports), tally)
 
     def _check_encoded(self, encoded: AnyArray) -> None:
         self._check_reports(encoded)
@@ -139,3 +140,41 @@ class OptimizedUnaryEncoding(UnaryEncoding):
     def q(self) -> Fraction:
         """1 / (R + 1)."""
         return 1 / (self.ratio + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymmetricUnaryEncoding(UnaryEncoding):
+    """Unary encoding that flips every bit with the same probability: basic one-time RAPPOR.
+
+    Notes
+    -----
+    Report: ceil(domain_size / 8) bytes, see `UnaryEncoding`.
+
+    With S = floor(e^(epsilon/2) 2^64) / 2^64, p = S / (S + 1) and q = 1 / (S + 1), so the likelihood ratio is
+    S^2 <= e^epsilon. Ones and zeros are equally telling, which costs variance in the many empty cells; only
+    where a cell holds a large share of all devices is it more accurate than optimised unary encoding.
+    """
+
+    name: ClassVar[str] = "sue"
+    label: ClassVar[str] = "Symmetric unary encoding"
+    summary: ClassVar[str] = (
+        "The phone sends one bit per cell and flips each with the same probability. "
+        "This is basic one-time RAPPOR; the optimised form is more accurate nearly everywhere."
+    )
+    reference: ClassVar[str] = (
+        "U. Erlingsson, V. Pihur, A. Korolova, RAPPOR: Randomized Aggregatable Privacy-Preserving "
+        "Ordinal Response, 2014"
+    )
+
+    def _prepare(self) -> None:
+        self._set("ratio", root_ratio_of(self.epsilon) ** 2)
+
+    @property
+    def p(self) -> Fraction:
+        """S / (S + 1)."""
+        return 1 - self.q
+
+    @property
+    def q(self) -> Fraction:
+        """1 / (S + 1)."""
+        return 1 / (root_ratio_of(self.epsilon) + 1)

@@ -26,7 +26,7 @@ from ldpcore.rational import exp_floor, log_ceiling
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("vectors.json").read_text())["cases"]
 
-NAMES = {"GRR": "grr", "BRR": "grr", "OUE": "oue", "OLH": "olh"}
+NAMES = {"GRR": "grr", "BRR": "grr", "SUE": "sue", "OUE": "oue", "BLH": "blh", "OLH": "olh"}
 
 
 def cases(kind: str, *mechanisms: str) -> list[Any]:
@@ -65,9 +65,7 @@ def test_frequency(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", cases("interval", "OUE", "GRR", "BLH"))
 def test_score_interval(case: dict[str, Any]) -> None:
     given, expected = case["inputs"], case["expected"]
-    # Binary local hashing is local hashing with two buckets.
-    name, options = ("olh", {"g": 2}) if case["mechanism"] == "BLH" else (NAMES[case["mechanism"]], {})
-    mechanism = make_mechanism(name, epsilon=given["epsilon"], domain_size=given["d"], **options)
+    mechanism = make_mechanism(NAMES[case["mechanism"]], epsilon=given["epsilon"], domain_size=given["d"])
     n = given["n"]
     assert mechanism.variance_empty is not None
     low, high = score_interval(

@@ -14,6 +14,7 @@ from itertools import product
 import pytest
 
 from ldpcore.mechanisms import Mechanism, make_mechanism
+from ldpcore.rational import root_ratio_of
 
 Law = dict[object, Fraction]
 """Output to probability."""
@@ -48,6 +49,11 @@ def optimised_unary_law(mechanism: Mechanism, value: int) -> Law:
     return unary_law(Fraction(1, 2), 1 / (mechanism.ratio + 1), mechanism.domain_size, value)
 
 
+def symmetric_unary_law(mechanism: Mechanism, value: int) -> Law:
+    root = root_ratio_of(mechanism.epsilon)
+    return unary_law(root / (root + 1), 1 / (root + 1), mechanism.domain_size, value)
+
+
 def unary_support(_: Mechanism, output: object) -> set[int]:
     assert isinstance(output, tuple)
     return {cell for cell, bit in enumerate(output) if bit}
@@ -74,7 +80,9 @@ def hashing_support(_: Mechanism, output: object) -> set[int]:
 
 LAWS: Mapping[str, tuple[Callable[[Mechanism, int], Law], Callable[[Mechanism, object], set[int]]]] = {
     "grr": (direct_law, direct_support),
+    "sue": (symmetric_unary_law, unary_support),
     "oue": (optimised_unary_law, unary_support),
+    "blh": (hashing_law, hashing_support),
     "olh": (hashing_law, hashing_support),
 }
 

@@ -43,7 +43,9 @@ def direct_covariance(mechanism: Mechanism) -> npt.NDArray[np.float64]:
 
 COVARIANCES: Mapping[str, Callable[[Mechanism], npt.NDArray[np.float64]]] = {
     "grr": direct_covariance,
+    "sue": no_covariance,
     "oue": no_covariance,
+    "blh": no_covariance,
     "olh": no_covariance,
 }
 
