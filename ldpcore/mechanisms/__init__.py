@@ -13,6 +13,7 @@ from types import MappingProxyType
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.direct import GeneralizedRandomizedResponse
+from ldpcore.mechanisms.hadamard import HadamardRandomizedResponse, HadamardResponse
 from ldpcore.mechanisms.hashing import BinaryLocalHashing, OptimizedLocalHashing
 from ldpcore.mechanisms.options import option_defaults, option_names
 from ldpcore.mechanisms.oracle import FrequencyOracle
@@ -24,6 +25,8 @@ _FAMILY: tuple[type[Mechanism], ...] = (
     OptimizedUnaryEncoding,
     BinaryLocalHashing,
     OptimizedLocalHashing,
+    HadamardRandomizedResponse,
+    HadamardResponse,
 )
 
 MECHANISMS: Mapping[str, type[Mechanism]] = MappingProxyType({entry.name: entry for entry in _FAMILY})

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from ldpcore.errors import ParameterError
 from ldpcore.mechanisms import make_mechanism
 from ldpcore.mechanisms.blocks import BLOCK_DEVICES, draw_key
 
@@ -220,3 +221,64 @@ def test_hash_values_at_three_cells_are_independent() -> None:
 def test_bias_of_the_hash_is_negligible(epsilon: float) -> None:
     mechanism = make_mechanism("olh", epsilon=epsilon, domain_size=2218)
     assert abs(mechanism.bias_per_device) < Fraction(1, 5 * 10**9)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("domain_size", [2, 5, 64, 100])
+def test_hadamard_signs(domain_size: int) -> None:
+    mechanism = make_mechanism("hrr", epsilon=1.0, domain_size=domain_size)
+    assert mechanism.p is not None
+    rows = 1 << (domain_size - 1).bit_length()
+    values = np.random.default_rng(2).integers(0, domain_size, 400)
+    reports = mechanism.privatize(values, rng=np.random.default_rng(7))
+    drawing, keeping = (Stream.of(key, 0) for key in keys(7))
+    for value, report in zip(values.tolist(), reports.tolist(), strict=True):
+        row = drawing.word() % rows
+        negative = (row & value).bit_count() % 2
+        assert report == 2 * row + (negative if keeping.bernoulli(mechanism.p) else 1 - negative)
+    signs = [[(-1) ** (row & cell).bit_count() for cell in range(domain_size)] for row in range(rows)]
+    supports = sum(np.array(signs[code >> 1]) == (-1) ** (code & 1) for code in reports.tolist())
+    assert np.array_equal(mechanism.aggregate(reports), supports)
+
+
+@pytest.mark.parametrize(
+    ("domain_size", "blocks"), [(2, 1), (5, 1), (64, 1), (100, 1), (100, 4), (9, 16), (7, 2)]
+)
+def test_hadamard_columns(domain_size: int, blocks: int) -> None:
+    mechanism = make_mechanism("hr", epsilon=1.0, domain_size=domain_size, blocks=blocks)
+    columns = next(2**k for k in range(20) if 2**k >= Fraction(domain_size, blocks) + 1)
+    members = columns // 2
+    total = members * mechanism.ratio + columns * blocks - members
+    telling = (mechanism.ratio - 1) * members / total
+    values = np.random.default_rng(2).integers(0, domain_size, 400)
+    reports = mechanism.privatize(values, rng=np.random.default_rng(7))
+    stream = Stream.of(keys(7)[1], 0)
+    for value, report in zip(values.tolist(), reports.tolist(), strict=True):
+        told = stream.bernoulli(telling)
+        output = stream.word() % (columns * blocks)
+        if told:
+            row = value % (columns - 1) + 1
+            column = output % columns
+            if (row & column).bit_count() % 2:
+                column ^= row & -row
+            assert (row & column).bit_count() % 2 == 0
+            output = value // (columns - 1) * columns + column
+        assert report == output
+    histogram = np.bincount(reports, minlength=columns * blocks)
+    expected = [
+        sum(
+            histogram[cell // (columns - 1) * columns + column]
+            for column in range(columns)
+            if ((cell % (columns - 1) + 1) & column).bit_count() % 2 == 0
+        )
+        for cell in range(domain_size)
+    ]
+    counts = mechanism.aggregate(reports)
+    assert mechanism.support(counts, n=400).tolist() == expected
+    assert counts.tolist() == (expected if blocks == 1 else histogram.tolist())
+
+
+@pytest.mark.parametrize("blocks", [3, 6, 0, -1, 1024, 2.0])
+def test_blocks_must_be_a_power_of_two_in_range(blocks: object) -> None:
+    with pytest.raises(ParameterError, match=r"blocks must be .*; try \d+") as caught:
+        make_mechanism("hr", epsilon=1.0, domain_size=100, blocks=blocks)
+    assert caught.value.parameter == "blocks"

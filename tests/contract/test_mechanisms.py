@@ -22,11 +22,18 @@ from ldpcore.mechanisms.blocks import BLOCK_DEVICES
 
 SIZES = (2, 3, 8, 64, 65, 131)
 every_name = pytest.mark.parametrize("name", MECHANISMS)
+# Options that change what a report or a count is go through the same battery.
+every_variant = pytest.mark.parametrize("name", [*MECHANISMS, "hr:blocks=2", "olh:g=3"])
 every_size = pytest.mark.parametrize("domain_size", SIZES)
 
 
 def rng(seed: int = 1) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def make(variant: str, *, epsilon: object, domain_size: object) -> Mechanism:
+    name, _, options = variant.partition(":")
+    return make_mechanism(name, epsilon=epsilon, domain_size=domain_size, **parse_options(options))  # type: ignore[arg-type]
 
 
 def subclasses(root: type) -> set[type]:
@@ -74,10 +81,10 @@ def test_import_does_not_load_the_compiler() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@every_name
+@every_variant
 @every_size
 def test_privatize_is_perturb_after_encode(name: str, domain_size: int) -> None:
-    mechanism = make_mechanism(name, epsilon=1.5, domain_size=domain_size)
+    mechanism = make(name, epsilon=1.5, domain_size=domain_size)
     values = rng(3).integers(0, domain_size, 1000)
     stream = rng(5)
     two_steps = mechanism.perturb(mechanism.encode(values, rng=stream), rng=stream)
@@ -87,18 +94,18 @@ def test_privatize_is_perturb_after_encode(name: str, domain_size: int) -> None:
     assert np.array_equal(reports, two_steps)
 
 
-@every_name
+@every_variant
 def test_a_value_or_its_neighbours_do_not_change_another_report(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=1.5, domain_size=40)
+    mechanism = make(name, epsilon=1.5, domain_size=40)
     values = rng(3).integers(0, 40, 30)
     reports = mechanism.privatize(values, rng=rng(5))
     longer = mechanism.privatize(np.append(values, values), rng=rng(5))
     assert np.array_equal(longer[:30], reports)
 
 
-@every_name
+@every_variant
 def test_threads_do_not_change_the_result(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=1.5, domain_size=70)
+    mechanism = make(name, epsilon=1.5, domain_size=70)
     values = rng(3).integers(0, 70, 2 * BLOCK_DEVICES + 5)
     alone = mechanism.collect(values, rng=rng(9))
     for threads in (2, 3):
@@ -108,10 +115,10 @@ def test_threads_do_not_change_the_result(name: str) -> None:
     assert np.array_equal(alone, mechanism.aggregate(together))
 
 
-@every_name
+@every_variant
 @every_size
 def test_collect_counts_the_reports_that_privatize_makes(name: str, domain_size: int) -> None:
-    mechanism = make_mechanism(name, epsilon=0.7, domain_size=domain_size)
+    mechanism = make(name, epsilon=0.7, domain_size=domain_size)
     values = rng(3).integers(0, domain_size, 777)
     counts = mechanism.collect(values, rng=rng(4))
     assert counts.shape == mechanism.counts_shape
@@ -119,18 +126,18 @@ def test_collect_counts_the_reports_that_privatize_makes(name: str, domain_size:
     assert np.array_equal(counts, mechanism.aggregate(mechanism.privatize(values, rng=rng(4))))
 
 
-@every_name
+@every_variant
 def test_aggregates_add_up_across_batches(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=2.0, domain_size=33)
+    mechanism = make(name, epsilon=2.0, domain_size=33)
     reports = mechanism.privatize(rng(3).integers(0, 33, 500), rng=rng(4))
     parts = mechanism.aggregate(reports[:123]) + mechanism.aggregate(reports[123:])
     assert np.array_equal(parts, mechanism.aggregate(reports))
 
 
-@every_name
+@every_variant
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8", "u8"])
 def test_values_of_any_integer_type_are_the_same(name: str, dtype: str) -> None:
-    mechanism = make_mechanism(name, epsilon=2.0, domain_size=100)
+    mechanism = make(name, epsilon=2.0, domain_size=100)
     values = rng(3).integers(0, 100, 50)
     frozen = values.astype(dtype)
     frozen.setflags(write=False)
@@ -138,9 +145,9 @@ def test_values_of_any_integer_type_are_the_same(name: str, dtype: str) -> None:
     assert np.array_equal(counts, mechanism.collect(frozen, rng=rng(1)))
 
 
-@every_name
+@every_variant
 def test_no_devices_give_no_counts(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=2.0, domain_size=10)
+    mechanism = make(name, epsilon=2.0, domain_size=10)
     reports = mechanism.privatize([], rng=rng())
     assert len(reports) == 0
     counts = mechanism.aggregate(reports)
@@ -152,9 +159,9 @@ def test_no_devices_give_no_counts(name: str) -> None:
     assert np.array_equal(mechanism.variance(np.zeros(10), n=0), np.zeros(10))
 
 
-@every_name
+@every_variant
 def test_values_outside_the_domain_are_refused(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=2.0, domain_size=10)
+    mechanism = make(name, epsilon=2.0, domain_size=10)
     for wrong, found in (([3, 10], "10"), ([-1, 3], "-1"), ([0.5], "float64"), ([[1]], "axis")):
         for method in (mechanism.encode, mechanism.privatize, mechanism.collect):
             with pytest.raises(ParameterError, match="values") as caught:
@@ -163,24 +170,24 @@ def test_values_outside_the_domain_are_refused(name: str) -> None:
             assert caught.value.parameter == "values"
 
 
-@every_name
+@every_variant
 def test_reports_of_another_shape_or_type_are_refused(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=2.0, domain_size=10)
+    mechanism = make(name, epsilon=2.0, domain_size=10)
     reports = mechanism.privatize([1, 2, 3], rng=rng())
-    wider = make_mechanism(name, epsilon=2.0, domain_size=10_000)
+    wider = make(name, epsilon=2.0, domain_size=10_000)
     wrong = [reports.astype(object), reports[..., None], np.zeros((3, 7)), np.array(5)]
     if wider.privatize([9_999], rng=rng()).shape != reports[:1].shape:
         wrong.append(wider.privatize([9_999], rng=rng()))
     for array in wrong:
-        with pytest.raises(ParameterError, match=f"reports of {name} over 10 cells") as caught:
+        with pytest.raises(ParameterError, match=f"reports of {mechanism.name} over 10 cells") as caught:
             mechanism.aggregate(array)
         assert caught.value.parameter == "reports"
 
 
-@every_name
+@every_variant
 @every_size
 def test_sampled_counts_look_like_collected_ones(name: str, domain_size: int) -> None:
-    mechanism = make_mechanism(name, epsilon=1.0, domain_size=domain_size)
+    mechanism = make(name, epsilon=1.0, domain_size=domain_size)
     counts = mechanism.sample_counts(rng(2).integers(0, 9, domain_size), rng=rng(3))
     assert counts.shape == mechanism.counts_shape
     assert counts.dtype == mechanism.counts_dtype
@@ -188,17 +195,17 @@ def test_sampled_counts_look_like_collected_ones(name: str, domain_size: int) ->
     assert np.array_equal(counts, again)
 
 
-@every_name
+@every_variant
 def test_true_counts_are_checked(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=1.0, domain_size=5)
+    mechanism = make(name, epsilon=1.0, domain_size=5)
     for wrong in ([1, 2, 3], [1, 2, 3, 4, -1], [1.5] * 5, [[1] * 5]):
         with pytest.raises(ParameterError, match="true_counts"):
             mechanism.sample_counts(wrong, rng=rng())
 
 
-@every_name
+@every_variant
 def test_estimate_takes_many_redraws_at_once(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=1.0, domain_size=6)
+    mechanism = make(name, epsilon=1.0, domain_size=6)
     draws = np.stack([mechanism.sample_counts([5, 0, 3, 9, 1, 2], rng=rng(seed)) for seed in range(4)])
     together = mechanism.estimate(draws, n=20)
     assert together.shape == (4, 6)
@@ -210,10 +217,10 @@ def test_estimate_takes_many_redraws_at_once(name: str) -> None:
         mechanism.estimate(draws[0], n=-1)
 
 
-@every_name
+@every_variant
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 8.0, 20.0])
 def test_pure_formulas_hold(name: str, epsilon: float) -> None:
-    mechanism = make_mechanism(name, epsilon=epsilon, domain_size=50)
+    mechanism = make(name, epsilon=epsilon, domain_size=50)
     p, q = mechanism.p, mechanism.q
     assert (p is None) == (q is None) == (not mechanism.pure)
     if p is None or q is None:
@@ -240,33 +247,37 @@ def test_pure_formulas_hold(name: str, epsilon: float) -> None:
     assert mechanism.estimate(support, n=350) == pytest.approx(expected_estimate, rel=1e-9, abs=1e-9)
 
 
-@every_name
+@every_variant
 def test_variance_terms_agree_with_the_variance(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=1.2, domain_size=12)
+    mechanism = make(name, epsilon=1.2, domain_size=12)
     true_counts = rng(1).integers(0, 50, 12)
     n = int(true_counts.sum())
     counts = mechanism.sample_counts(true_counts, rng=rng(2))
     base, slope = mechanism.variance_terms(counts, n=n)
     assert base.shape == slope.shape == (12,)
+    if mechanism.variance_empty is None:
+        # Other cells are plugged in by their sums, so only the mean can be compared; see statistical tests.
+        assert (base > 0).all()
+        return
     plug_in = mechanism.estimate(counts, n=n)
     assert base + plug_in * slope == pytest.approx(mechanism.variance(plug_in, n=n), rel=1e-9)
 
 
-@every_name
+@every_variant
 def test_objects_are_frozen_and_equal_by_their_settings(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=2, domain_size=10)
+    mechanism = make(name, epsilon=2, domain_size=10)
     with pytest.raises(dataclasses.FrozenInstanceError):
         mechanism.epsilon = 3.0  # type: ignore[misc]
-    assert mechanism == make_mechanism(name, epsilon=2.0, domain_size=np.int64(10))
-    assert len({mechanism, make_mechanism(name, epsilon=2.0, domain_size=10)}) == 1
-    assert mechanism != make_mechanism(name, epsilon=2.0, domain_size=11)
+    assert mechanism == make(name, epsilon=2.0, domain_size=np.int64(10))
+    assert len({mechanism, make(name, epsilon=2.0, domain_size=10)}) == 1
+    assert mechanism != make(name, epsilon=2.0, domain_size=11)
 
 
-@every_name
+@every_variant
 def test_parameters_are_json_and_rebuild_the_mechanism(name: str) -> None:
-    mechanism = make_mechanism(name, epsilon=2, domain_size=10)
+    mechanism = make(name, epsilon=2, domain_size=10)
     parameters = json.loads(json.dumps(mechanism.parameters()))
-    assert parameters["mechanism"] == name
+    assert parameters["mechanism"] == mechanism.name
     for key, probability in (("p", mechanism.p), ("q", mechanism.q)):
         assert parameters[key] is None or Fraction(parameters[key]) == probability
     options = {
@@ -275,27 +286,27 @@ def test_parameters_are_json_and_rebuild_the_mechanism(name: str) -> None:
         if key not in {"mechanism", "epsilon", "domain_size", "ratio", "p", "q"}
     }
     rebuilt = make_mechanism(
-        name, epsilon=parameters["epsilon"], domain_size=parameters["domain_size"], **options
+        mechanism.name, epsilon=parameters["epsilon"], domain_size=parameters["domain_size"], **options
     )
     assert rebuilt == mechanism
 
 
-@every_name
+@every_variant
 @pytest.mark.parametrize(
     "epsilon", [0, -1, -0.5, 20.001, math.inf, -math.inf, math.nan, "2", None, True, 1e-300, [1.0]]
 )
 def test_epsilon_outside_its_range_is_refused(name: str, epsilon: object) -> None:
     with pytest.raises(ParameterError, match="epsilon") as caught:
-        make_mechanism(name, epsilon=epsilon, domain_size=10)  # type: ignore[arg-type]
+        make(name, epsilon=epsilon, domain_size=10)
     assert caught.value.parameter == "epsilon"
     assert "try" in str(caught.value)
 
 
-@every_name
+@every_variant
 @pytest.mark.parametrize("domain_size", [1, 0, -5, 2.0, "9", None, True, 2**31])
 def test_domain_size_outside_its_range_is_refused(name: str, domain_size: object) -> None:
     with pytest.raises(ParameterError, match="domain_size must be an integer of at least 2") as caught:
-        make_mechanism(name, epsilon=1.0, domain_size=domain_size)  # type: ignore[arg-type]
+        make(name, epsilon=1.0, domain_size=domain_size)
     assert caught.value.parameter == "domain_size"
 
 

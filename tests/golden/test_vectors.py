@@ -22,11 +22,21 @@ from ldpcore.estimate import (
     smallest_count,
 )
 from ldpcore.mechanisms import make_mechanism
+from ldpcore.mechanisms.hadamard import HadamardResponse
 from ldpcore.rational import exp_floor, log_ceiling
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("vectors.json").read_text())["cases"]
 
-NAMES = {"GRR": "grr", "BRR": "grr", "SUE": "sue", "OUE": "oue", "BLH": "blh", "OLH": "olh"}
+NAMES = {
+    "GRR": "grr",
+    "BRR": "grr",
+    "SUE": "sue",
+    "OUE": "oue",
+    "BLH": "blh",
+    "OLH": "olh",
+    "HRR": "hrr",
+    "HR": "hr",
+}
 
 
 def cases(kind: str, *mechanisms: str) -> list[Any]:
@@ -60,6 +70,25 @@ def test_frequency(case: dict[str, Any]) -> None:
         assert mechanism.report_bits == expected["bits"]
     if "g" in expected:
         assert mechanism.parameters()["g"] == expected["g"]
+
+
+@pytest.mark.parametrize("case", cases("frequency", "HR_block"))
+def test_hadamard_response_with_blocks(case: dict[str, Any]) -> None:
+    given, expected = case["inputs"], case["expected"]
+    mechanism = HadamardResponse(epsilon=given["epsilon"], domain_size=given["d"], blocks=given["B"])
+    assert mechanism.block_outputs == given["b"]
+    assert mechanism.outputs == expected["K"]
+    assert not mechanism.pure
+    assert mechanism.report_bits == expected["bits"]
+    true_counts = np.array(given["hist"])
+    variance = mechanism.variance(true_counts, n=int(true_counts.sum()))
+    assert close(variance[given["cell"]], case, expected["var_count"])
+    assert close(math.exp(mechanism.epsilon_effective), case, expected["max_lr"])
+    # The sets have s columns, and one of them is sent with probability p_star.
+    ratio = math.exp(given["epsilon"])
+    members = expected["s"]
+    assert close(members * ratio / expected["Z"], case, expected["p_star"])
+    assert close(members * ratio + expected["K"] - members, case, expected["Z"])
 
 
 @pytest.mark.parametrize("case", cases("interval", "OUE", "GRR", "BLH"))

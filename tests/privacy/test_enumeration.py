@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
-from ldpcore.mechanisms import Mechanism, make_mechanism
+from ldpcore.mechanisms import MECHANISMS, Mechanism, make_mechanism
 from ldpcore.rational import root_ratio_of
 
 Law = dict[object, Fraction]
@@ -78,12 +79,51 @@ def hashing_support(_: Mechanism, output: object) -> set[int]:
     return {cell for cell, image in enumerate(function) if image == bucket}
 
 
+def parity(number: int) -> int:
+    return number.bit_count() % 2
+
+
+def signed_row_law(mechanism: Mechanism, value: int) -> Law:
+    rows = mechanism.rows  # type: ignore[attr-defined]
+    ratio = mechanism.ratio
+    return {
+        (row, sign): (ratio if sign == parity(row & value) else Fraction(1)) / (ratio + 1) / rows
+        for row in range(rows)
+        for sign in (0, 1)
+    }
+
+
+def signed_row_support(mechanism: Mechanism, output: object) -> set[int]:
+    assert isinstance(output, tuple)
+    row, sign = output
+    return {cell for cell in range(mechanism.domain_size) if parity(row & cell) == sign}
+
+
+def column_set(mechanism: Mechanism, cell: int) -> set[int]:
+    columns = mechanism.block_outputs  # type: ignore[attr-defined]
+    block, row = divmod(cell, columns - 1)
+    return {block * columns + y for y in range(columns) if parity((row + 1) & y) == 0}
+
+
+def column_law(mechanism: Mechanism, value: int) -> Law:
+    outputs = mechanism.outputs  # type: ignore[attr-defined]
+    members, ratio = column_set(mechanism, value), mechanism.ratio
+    total = len(members) * ratio + outputs - len(members)
+    return {y: (ratio if y in members else Fraction(1)) / total for y in range(outputs)}
+
+
+def column_support(mechanism: Mechanism, output: object) -> set[int]:
+    return {cell for cell in range(mechanism.domain_size) if output in column_set(mechanism, cell)}
+
+
 LAWS: Mapping[str, tuple[Callable[[Mechanism, int], Law], Callable[[Mechanism, object], set[int]]]] = {
     "grr": (direct_law, direct_support),
     "sue": (symmetric_unary_law, unary_support),
     "oue": (optimised_unary_law, unary_support),
     "blh": (hashing_law, hashing_support),
     "olh": (hashing_law, hashing_support),
+    "hrr": (signed_row_law, signed_row_support),
+    "hr": (column_law, column_support),
 }
 
 CASES = [
@@ -93,6 +133,10 @@ CASES = [
     for cells in (2, 3, 4)
     if name != "olh" or epsilon < 2.5  # the number of functions grows as buckets^cells
 ]
+
+
+def test_every_mechanism_with_finitely_many_outputs_is_enumerated() -> None:
+    assert set(LAWS) == set(MECHANISMS)
 
 
 @pytest.mark.parametrize(("name", "epsilon", "cells"), CASES)
@@ -133,3 +177,28 @@ def test_ideal_hash_has_the_joint_law_of_unary_encoding(epsilon: float) -> None:
         support = hashing_support(mechanism, output)
         joint[tuple(int(cell in support) for cell in range(4))] += probability
     assert joint == expected
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize(("cells", "blocks"), [(2, 2), (5, 2), (7, 4), (9, 16), (12, 4)])
+def test_hadamard_response_with_blocks(epsilon: float, cells: int, blocks: int) -> None:
+    """Mean and variance of one device's contribution, from the law of its report."""
+    mechanism = make_mechanism("hr", epsilon=epsilon, domain_size=cells, blocks=blocks)
+    outputs = mechanism.counts_shape[0]
+    one_report = mechanism.estimate(np.eye(outputs, dtype=int), n=1)
+    laws = [column_law(mechanism, value) for value in range(cells)]
+    assert all(sum(law.values()) == 1 for law in laws)
+    greatest = max(
+        laws[v][y] / laws[w][y] for v, w in product(range(cells), repeat=2) for y in range(outputs)
+    )
+    assert greatest == mechanism._greatest_ratio() == mechanism.ratio
+    for value in range(cells):
+        law = np.array([float(laws[value][y]) for y in range(outputs)])
+        truth = np.arange(cells) == value
+        mean = law @ one_report
+        assert mean == pytest.approx(truth.astype(float), abs=1e-10)
+        variance = law @ one_report**2 - mean**2
+        assert mechanism.variance(truth.astype(int), n=1) == pytest.approx(variance, rel=1e-9, abs=1e-9)
+    for output in range(outputs):
+        supports = mechanism.support(np.eye(outputs, dtype=int)[output], n=1)
+        assert set(np.flatnonzero(supports)) == column_support(mechanism, output)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import chi2, norm
 
-from ldpcore.mechanisms import MECHANISMS, Mechanism, make_mechanism
+from ldpcore.mechanisms import MECHANISMS, Mechanism, make_mechanism, parse_options
 
 FAILURE = 1e-6
 RUNS = 600
@@ -26,6 +26,7 @@ CELLS = TRUE_COUNTS.size
 
 PATHS = ("reports", "sampler")
 every_name = pytest.mark.parametrize("name", MECHANISMS)
+every_variant = pytest.mark.parametrize("name", [*MECHANISMS, "hr:blocks=4"])
 every_path = pytest.mark.parametrize("path", PATHS)
 
 
@@ -41,13 +42,30 @@ def direct_covariance(mechanism: Mechanism) -> npt.NDArray[np.float64]:
     return -(pairs * p * q + (N - pairs) * q**2) / (p - q) ** 2
 
 
+def column_covariance(mechanism: Mechanism) -> npt.NDArray[np.float64]:
+    """Cells whose rows add up, digit by digit, to the row of a third cell share that cell's devices."""
+    rows = np.arange(CELLS) + 1
+    third = rows[:, None] ^ rows[None, :]
+    padded = np.zeros(256)
+    padded[1 : CELLS + 1] = TRUE_COUNTS
+    ratio = float(mechanism.ratio)
+    return padded[third] * (ratio + 1) / (ratio - 1)
+
+
 COVARIANCES: Mapping[str, Callable[[Mechanism], npt.NDArray[np.float64]]] = {
     "grr": direct_covariance,
     "sue": no_covariance,
     "oue": no_covariance,
     "blh": no_covariance,
     "olh": no_covariance,
+    "hrr": no_covariance,
+    "hr": column_covariance,
 }
+
+
+def make(variant: str) -> Mechanism:
+    name, _, options = variant.partition(":")
+    return make_mechanism(name, epsilon=EPSILON, domain_size=CELLS, **parse_options(options))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +76,7 @@ def draws() -> Callable[[str, str], npt.NDArray[np.float64]]:
 
     def get(name: str, path: str) -> npt.NDArray[np.float64]:
         if (name, path) not in kept:
-            mechanism = make_mechanism(name, epsilon=EPSILON, domain_size=CELLS)
+            mechanism = make(name)
             rng = np.random.default_rng(20_261_101)
             counts = [
                 mechanism.collect(values, rng=rng)
@@ -76,20 +94,20 @@ def test_every_mechanism_has_its_covariance_here() -> None:
     assert set(COVARIANCES) == set(MECHANISMS)
 
 
-@every_name
+@every_variant
 @every_path
 def test_mean_is_the_truth(draws: Callable[..., npt.NDArray[np.float64]], name: str, path: str) -> None:
     estimates = draws(name, path)
-    variance = make_mechanism(name, epsilon=EPSILON, domain_size=CELLS).variance(TRUE_COUNTS, n=N)
+    variance = make(name).variance(TRUE_COUNTS, n=N)
     z = (estimates.mean(axis=0) - TRUE_COUNTS) / np.sqrt(variance / RUNS)
     assert abs(z).max() < norm.isf(FAILURE / (2 * CELLS))
 
 
-@every_name
+@every_variant
 @every_path
 def test_variance_is_exact(draws: Callable[..., npt.NDArray[np.float64]], name: str, path: str) -> None:
     estimates = draws(name, path)
-    variance = make_mechanism(name, epsilon=EPSILON, domain_size=CELLS).variance(TRUE_COUNTS, n=N)
+    variance = make(name).variance(TRUE_COUNTS, n=N)
     scaled = ((estimates - TRUE_COUNTS) ** 2).sum(axis=0) / variance
     assert scaled.min() > chi2.ppf(FAILURE / (2 * CELLS), RUNS)
     assert scaled.max() < chi2.isf(FAILURE / (2 * CELLS), RUNS)
@@ -102,7 +120,7 @@ def test_variance_is_exact(draws: Callable[..., npt.NDArray[np.float64]], name: 
 def test_covariances_of_pairs(draws: Callable[..., npt.NDArray[np.float64]], name: str, path: str) -> None:
     """Every pair by itself, and neighbours together, where a weak hash would show first."""
     estimates = draws(name, path)
-    mechanism = make_mechanism(name, epsilon=EPSILON, domain_size=CELLS)
+    mechanism = make(name)
     deviation = np.sqrt(mechanism.variance(TRUE_COUNTS, n=N))
     standard = (estimates - TRUE_COUNTS) / deviation
     expected = COVARIANCES[name](mechanism) / np.outer(deviation, deviation)
@@ -119,7 +137,7 @@ def test_covariances_of_pairs(draws: Callable[..., npt.NDArray[np.float64]], nam
 @every_path
 def test_variance_of_region_sums(draws: Callable[..., npt.NDArray[np.float64]], name: str, path: str) -> None:
     estimates = draws(name, path)
-    mechanism = make_mechanism(name, epsilon=EPSILON, domain_size=CELLS)
+    mechanism = make(name)
     covariance = COVARIANCES[name](mechanism)
     np.fill_diagonal(covariance, mechanism.variance(TRUE_COUNTS, n=N))
     regions = [np.arange(0, CELLS, 2), np.arange(10), np.arange(30, CELLS), np.arange(50, 57)]

@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ldpcore.mechanisms.kernels import direct, hashing, streams, unary
+    from ldpcore.mechanisms.kernels import direct, hadamard, hashing, streams, unary
 
-_LOADED_ON_USE = ("direct", "hashing", "streams", "unary")
+_LOADED_ON_USE = ("direct", "hadamard", "hashing", "streams", "unary")
 
-__all__ = ["direct", "hashing", "streams", "unary"]
+__all__ = ["direct", "hadamard", "hashing", "streams", "unary"]
 
 
 def __getattr__(name: str) -> ModuleType:
