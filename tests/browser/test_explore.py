@@ -71,7 +71,7 @@ def test_a_link_gives_the_same_figures_in_another_browser(browser: Browser, app:
         assert figures(second) == shown
 
 
-def test_the_copied_command_gives_the_numbers_of_the_page(page: Page, app: Server, tmp_path: Path) -> None:
+def test_the_copied_command_gives_the_numbers_of_the_page(page: Page, app: Server) -> None:
     open_page(page, app)
     page.get_by_role("button", name="Link and command").click()
     command = page.get_by_test_id("stCode").last.inner_text()

@@ -42,7 +42,7 @@ def flip_signs(
 
 
 @kernel
-def response_block(  # noqa: PLR0917 - compiled functions take no keywords
+def response_block(
     values: IntArray,
     outputs_of_block: np.uint64,
     blocks: np.uint64,
