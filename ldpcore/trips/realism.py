@@ -8,17 +8,23 @@ destinations, cells = every cell of the area's domain.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ldpcore.shapes import FloatArray
+from ldpcore.shapes import FloatArray, IntArray
 from ldpcore.trips.cities import city_domain
+from ldpcore.trips.generate import generate_trips
 
 RESOLUTION = 8
 """H3 resolution that the bands were measured at."""
+
+SAMPLE_TRIPS = 100_000
+SAMPLE_SEED = 1
+"""Size and seed of the sample that is held against the bands."""
 
 
 class Band(NamedTuple):
@@ -53,7 +59,9 @@ BANDS: Mapping[str, Band] = MappingProxyType(
         "same_cell": Band("trips that start and end in the same cell", 0.08, 0.12),
         "pairs_used": Band("origin-destination pairs used / active²", 0.01, 0.06),
         "pairs_once": Band("pairs seen once", 0.30, 0.60),
-        "reciprocity": Band("reciprocity of flows", 0.60, 0.90),
+        "reciprocity": Band(
+            "reciprocity: share of trips between cells matched by one the other way", 0.60, 0.90
+        ),
         "ends_correlation": Band("origins against destinations per cell, Pearson", 0.95, 1.0),
         "duration_mu": Band("duration, minutes, mean of ln", 1.9, 2.4),
         "duration_sigma": Band("duration, minutes, sd of ln", 0.70, 0.76),
@@ -98,7 +106,8 @@ def measure(trips: pd.DataFrame, city: str) -> dict[str, float]:
         - (n_active + 1) / n_active
     )
     busier = active[: n_active // 2]
-    slope = np.polyfit(np.log(np.arange(1, busier.size + 1)), np.log(busier), 1)[0]
+    ranks = np.log(np.arange(1, busier.size + 1))
+    slope = np.polyfit(ranks, np.log(busier), 1)[0] if busier.size > 1 else np.nan
 
     straight_km = great_circle_km(trips)
     positive = straight_km > 0
@@ -146,3 +155,47 @@ def great_circle_km(trips: pd.DataFrame) -> FloatArray:
     half = np.sin((lat_2 - lat_1) / 2) ** 2 + np.cos(lat_1) * np.cos(lat_2) * np.sin((lng_2 - lng_1) / 2) ** 2
     distance: FloatArray = 2 * 6371.0088 * np.arcsin(np.sqrt(half))
     return distance
+
+
+def sample_trips(city: str) -> pd.DataFrame:
+    """Return the weekday that the bands are judged on: the first trips of a fixed seed."""
+    # About 2.5 trips a device.
+    return generate_trips(city, devices=SAMPLE_TRIPS * 42 // 100, seed=SAMPLE_SEED).head(SAMPLE_TRIPS)
+
+
+def measure_days(city: str, *, devices: int = 20_000, days: int = 10) -> dict[str, float]:
+    """Measure several weekdays of the same devices.
+
+    Returns
+    -------
+    ``stay_cells_mean`` and ``stay_cells_p90``: different cells a device stays in on a day;
+    ``return_ratio_3``, ``_5`` and so on: share of all stays up to that day in a cell where the
+    device had stayed before; ``day_correlation``: Pearson correlation of origins per cell between one
+    day and the next, mean over the days.
+    """
+    domain = city_domain(city, RESOLUTION)
+    seen = np.empty(0, dtype=np.int64)
+    returned = stays = 0
+    figures: dict[str, float] = {}
+    origins: list[IntArray] = []
+    for number in range(days):
+        trips = generate_trips(city, devices=devices, seed=SAMPLE_SEED, day_number=number)
+        device = trips["device"].to_numpy()
+        start = domain.index_of_points(trips["start_lat"], trips["start_lng"])
+        end = domain.index_of_points(trips["end_lat"], trips["end_lng"])
+        origins.append(np.bincount(start, minlength=domain.size))
+        first = np.concatenate([[True], device[1:] != device[:-1]])
+        keys = np.concatenate([device[first] * domain.size + start[first], device * domain.size + end])
+        # The first stay in a cell is new; a later one of the same day, or on a later day, is a return.
+        today, counts = np.unique(keys, return_counts=True)
+        stays += keys.size
+        returned += int(counts.sum() - np.count_nonzero(~np.isin(today, seen)))
+        seen = np.union1d(seen, today)
+        figures[f"return_ratio_{number + 1}"] = returned / stays
+        if number == 0:
+            per_device = np.bincount(today // domain.size, minlength=devices)
+            figures["stay_cells_mean"] = float(per_device.mean())
+            figures["stay_cells_p90"] = float(np.quantile(per_device, 0.9))
+    pairs = [np.corrcoef(one, other)[0, 1] for one, other in pairwise(origins)]
+    figures["day_correlation"] = float(np.mean(pairs))
+    return figures
