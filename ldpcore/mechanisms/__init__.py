@@ -17,6 +17,7 @@ from ldpcore.mechanisms.hadamard import HadamardRandomizedResponse, HadamardResp
 from ldpcore.mechanisms.hashing import BinaryLocalHashing, OptimizedLocalHashing
 from ldpcore.mechanisms.options import option_defaults, option_names
 from ldpcore.mechanisms.oracle import FrequencyOracle
+from ldpcore.mechanisms.subset import SubsetSelection
 from ldpcore.mechanisms.unary import OptimizedUnaryEncoding, SymmetricUnaryEncoding
 
 _FAMILY: tuple[type[Mechanism], ...] = (
@@ -27,6 +28,7 @@ _FAMILY: tuple[type[Mechanism], ...] = (
     OptimizedLocalHashing,
     HadamardRandomizedResponse,
     HadamardResponse,
+    SubsetSelection,
 )
 
 MECHANISMS: Mapping[str, type[Mechanism]] = MappingProxyType({entry.name: entry for entry in _FAMILY})

@@ -282,3 +282,75 @@ def test_blocks_must_be_a_power_of_two_in_range(blocks: object) -> None:
     with pytest.raises(ParameterError, match=r"blocks must be .*; try \d+") as caught:
         make_mechanism("hr", epsilon=1.0, domain_size=100, blocks=blocks)
     assert caught.value.parameter == "blocks"
+
+
+@pytest.mark.parametrize(
+    ("domain_size", "size"), [(2, 1), (9, 2), (64, 17), (65, 17), (200, 1), (200, 150), (130, 129)]
+)
+def test_subsets(domain_size: int, size: int) -> None:
+    mechanism = make_mechanism("ss", epsilon=1.0, domain_size=domain_size, k=size)
+    assert mechanism.p is not None
+    values = np.random.default_rng(2).integers(0, domain_size, 37)
+    reports = mechanism.privatize(values, rng=np.random.default_rng(7))
+
+    key = keys(7)[1]
+    start = Stream.of(key, 0)
+    lanes = [sfc64(start) for _ in range(32)]
+    stream = Stream(mix(Stream.of(key, 0).state))
+    aim = max(0.0, (size - (size * (1 - size / domain_size)) ** 0.5) / domain_size)
+    digits = [int(aim * 128) >> place & 1 for place in range(7)]
+    words_a_row = (domain_size + 63) // 64
+    expected = []
+    for first in range(0, 37, 16):
+        words: list[int] = []
+        while len(words) < 16 * words_a_row:
+            for lane in lanes:
+                bits = 0
+                for digit in digits:
+                    word = next(lane)
+                    bits = (bits | word) if digit else (bits & word)
+                words.append(bits)
+        for row, value in enumerate(values[first : first + 16].tolist()):
+            bits = sum(
+                word << (64 * place)
+                for place, word in enumerate(words[row * words_a_row : (row + 1) * words_a_row])
+            )
+            bits &= (2**domain_size - 1) & ~(1 << value)
+            included = stream.bernoulli(mechanism.p)
+            missing = size - included - bits.bit_count()
+            while missing:
+                word = stream.word()
+                for half in (word & 0xFFFFFFFF, word >> 32):
+                    place, rest = divmod(half * domain_size, 2**32)
+                    if rest < 2**32 % domain_size or not missing:
+                        continue
+                    absent = not bits >> place & 1
+                    if missing > 0 and absent and place != value:
+                        bits |= 1 << place
+                        missing -= 1
+                    elif missing < 0 and not absent:
+                        bits ^= 1 << place
+                        missing += 1
+            bits |= included << value
+            expected.append(list(bits.to_bytes((domain_size + 7) // 8, "little")))
+    assert reports.tolist() == expected
+    columns = np.unpackbits(reports, axis=1, count=domain_size, bitorder="little")
+    assert (columns.sum(axis=1) == size).all()
+    assert np.array_equal(mechanism.aggregate(reports), columns.sum(axis=0))
+
+
+@pytest.mark.parametrize("size", [10, 11, 0, -1, 2.5, "3"])
+def test_size_of_the_subset_is_checked(size: object) -> None:
+    with pytest.raises(
+        ParameterError, match=r"k must be an integer of at least 1 and at most 9.*; try 1"
+    ) as caught:
+        make_mechanism("ss", epsilon=2.0, domain_size=10, k=size)
+    assert caught.value.parameter == "k"
+
+
+def test_a_set_of_another_size_is_refused() -> None:
+    mechanism = make_mechanism("ss", epsilon=1.0, domain_size=12, k=3)
+    mechanism.aggregate(np.array([[7, 0]], np.uint8))
+    for wrong, reason in (([3, 0], "exactly 3 bits set, got 2"), ([3, 16], "padding")):
+        with pytest.raises(ParameterError, match=reason):
+            mechanism.aggregate(np.array([wrong], np.uint8))

@@ -36,6 +36,7 @@ NAMES = {
     "OLH": "olh",
     "HRR": "hrr",
     "HR": "hr",
+    "SS": "ss",
 }
 
 
@@ -68,6 +69,10 @@ def test_frequency(case: dict[str, Any]) -> None:
     assert close(math.exp(mechanism.epsilon_effective), case, expected["max_lr"])
     if "bits" in expected:
         assert mechanism.report_bits == expected["bits"]
+    if "k_ceil" in expected:
+        assert mechanism.parameters()["k"] == given["k"] == expected["k"]
+        larger = make_mechanism("ss", epsilon=given["epsilon"], domain_size=given["d"], k=expected["k_ceil"])
+        assert close(larger.variance_empty, case, expected["var0_at_k_ceil"])
     if "g" in expected:
         assert mechanism.parameters()["g"] == expected["g"]
 

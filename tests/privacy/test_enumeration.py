@@ -7,9 +7,10 @@ every pair of values. That the code really draws from these laws is held in `tes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -116,6 +117,21 @@ def column_support(mechanism: Mechanism, output: object) -> set[int]:
     return {cell for cell in range(mechanism.domain_size) if output in column_set(mechanism, cell)}
 
 
+def subset_law(mechanism: Mechanism, value: int) -> Law:
+    size = mechanism.size  # type: ignore[attr-defined]
+    cells, ratio = mechanism.domain_size, mechanism.ratio
+    total = math.comb(cells - 1, size - 1) * ratio + math.comb(cells - 1, size)
+    return {
+        subset: (ratio if value in subset else Fraction(1)) / total
+        for subset in combinations(range(cells), size)
+    }
+
+
+def subset_support(_: Mechanism, output: object) -> set[int]:
+    assert isinstance(output, tuple)
+    return set(output)
+
+
 LAWS: Mapping[str, tuple[Callable[[Mechanism, int], Law], Callable[[Mechanism, object], set[int]]]] = {
     "grr": (direct_law, direct_support),
     "sue": (symmetric_unary_law, unary_support),
@@ -124,6 +140,7 @@ LAWS: Mapping[str, tuple[Callable[[Mechanism, int], Law], Callable[[Mechanism, o
     "olh": (hashing_law, hashing_support),
     "hrr": (signed_row_law, signed_row_support),
     "hr": (column_law, column_support),
+    "ss": (subset_law, subset_support),
 }
 
 CASES = [
@@ -202,3 +219,15 @@ def test_hadamard_response_with_blocks(epsilon: float, cells: int, blocks: int) 
     for output in range(outputs):
         supports = mechanism.support(np.eye(outputs, dtype=int)[output], n=1)
         assert set(np.flatnonzero(supports)) == column_support(mechanism, output)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_subset_selection_of_any_size(epsilon: float, size: int) -> None:
+    mechanism = make_mechanism("ss", epsilon=epsilon, domain_size=5, k=size)
+    laws = [subset_law(mechanism, value) for value in range(5)]
+    greatest = max(laws[v][s] / laws[w][s] for v, w in product(range(5), repeat=2) for s in laws[0])
+    assert greatest == mechanism._greatest_ratio() == mechanism.ratio
+    for cell, value in product(range(5), repeat=2):
+        support = sum((weight for subset, weight in laws[value].items() if cell in subset), start=Fraction(0))
+        assert support == (mechanism.p if cell == value else mechanism.q)

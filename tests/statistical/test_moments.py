@@ -52,6 +52,17 @@ def column_covariance(mechanism: Mechanism) -> npt.NDArray[np.float64]:
     return padded[third] * (ratio + 1) / (ratio - 1)
 
 
+def subset_covariance(mechanism: Mechanism) -> npt.NDArray[np.float64]:
+    assert mechanism.p is not None
+    assert mechanism.q is not None
+    p, q = float(mechanism.p), float(mechanism.q)
+    k, d = mechanism.size, CELLS  # type: ignore[attr-defined]
+    with_own = p * (k - 1) / (d - 1)
+    with_neither = (p * (k - 1) * (k - 2) + (1 - p) * k * (k - 1)) / ((d - 1) * (d - 2))
+    pairs = TRUE_COUNTS[:, None] + TRUE_COUNTS[None, :]
+    return (pairs * (with_own - p * q) + (N - pairs) * (with_neither - q**2)) / (p - q) ** 2
+
+
 COVARIANCES: Mapping[str, Callable[[Mechanism], npt.NDArray[np.float64]]] = {
     "grr": direct_covariance,
     "sue": no_covariance,
@@ -60,6 +71,7 @@ COVARIANCES: Mapping[str, Callable[[Mechanism], npt.NDArray[np.float64]]] = {
     "olh": no_covariance,
     "hrr": no_covariance,
     "hr": column_covariance,
+    "ss": subset_covariance,
 }
 
 

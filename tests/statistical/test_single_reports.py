@@ -81,3 +81,14 @@ def test_hashing_of_neighbours_far_from_the_value_is_uncorrelated() -> None:
         by_report = products.mean(axis=1)
         z = by_report.mean() / (by_report.std(ddof=1) / np.sqrt(devices))
         assert abs(z) < 5.1  # two-sided 1e-6 over three lags
+
+
+@pytest.mark.parametrize(("size", "value"), [(1, 0), (3, 2), (3, 5), (5, 5)])
+def test_subsets(size: int, value: int) -> None:
+    mechanism = make_mechanism("ss", epsilon=1.0, domain_size=6, k=size)
+    reports = mechanism.privatize(np.full(DEVICES, value), rng=np.random.default_rng(15))
+    patterns = [pattern for pattern in range(64) if pattern.bit_count() == size]
+    law = np.array([np.exp(1.0) if pattern >> value & 1 else 1.0 for pattern in patterns])
+    place = np.full(256, -1)
+    place[patterns] = np.arange(len(patterns))
+    assert_law(place[reports[:, 0]], law)

@@ -1,0 +1,207 @@
+"""Subset selection: send a random set of k cells that holds the own one more often than not.
+
+S. Wang, L. Huang, P. Wang, Y. Nie, H. Xu, W. Yang, X. Li, C. Qiao, *Mutual Information Optimally Local
+Private Discrete Distribution Estimation*, 2016; M. Ye, A. Barg, *Optimal Schemes for Discrete
+Distribution Estimation under Locally Differential Privacy*, 2018.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from ldpcore.errors import ParameterError
+from ldpcore.mechanisms import kernels
+from ldpcore.mechanisms.base import Mechanism
+from ldpcore.mechanisms.blocks import Key
+from ldpcore.mechanisms.options import checked_integer
+from ldpcore.mechanisms.packing import bytes_from_words, packed_width, padding_is_clear, words_from_bytes
+from ldpcore.shapes import AnyArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsetSelection(Mechanism):
+    """Send a set of exactly k cells; sets that hold the own cell are R times as likely as the others.
+
+    Parameters
+    ----------
+    k
+        Size of the set, at least 1 and below domain_size. By default floor(domain_size / (R + 1)), but at
+        least 1, or one more, whichever has the smaller variance of an empty cell.
+
+    Notes
+    -----
+    Report: ceil(domain_size / 8) bytes with exactly k bits set, packed as in `UnaryEncoding`. A packed
+    set has no order, so nothing about the own cell leaks through the order of the cells.
+
+    The own cell is in the set with probability p = k R / (k R + d - k), and the other k - 1 or k cells are a
+    uniform choice from the rest, so every set with the own cell has R times the probability of any set
+    without it. Any other cell is in the set with probability q = (k - p) / (d - 1). The estimates of all
+    cells add up to n. With k = 1 this is generalized randomised response; its variance is never above that
+    of optimised unary encoding, and the two meet as the domain grows.
+
+    `report_bits` is the shortest fixed width, the number of bits that number all sets; the packed set that is
+    really sent takes domain_size bits.
+    """
+
+    name: ClassVar[str] = "ss"
+    label: ClassVar[str] = "Subset selection"
+    summary: ClassVar[str] = (
+        "The phone sends a random set of cells of a fixed size that holds its own more often than chance. "
+        "The most accurate of all at any number of cells."
+    )
+    reference: ClassVar[str] = (
+        "M. Ye, A. Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential "
+        "Privacy, 2018; S. Wang et al., Mutual Information Optimally Local Private Discrete Distribution "
+        "Estimation, 2016"
+    )
+    exact_joint_sampler: ClassVar[bool] = True
+
+    k: int | None = None
+
+    def _prepare(self) -> None:
+        smallest = max(1, int(self.domain_size / (self.ratio + 1)))
+        sizes = [size for size in (smallest, smallest + 1) if size < self.domain_size]
+        best = min(sizes, key=self._variance_with)
+        if self.k is None:
+            self._set("k", best)
+        else:
+            most = self.domain_size - 1
+            self._set("k", checked_integer("k", self.k, minimum=1, maximum=most, example=best))
+
+    def _variance_with(self, size: int) -> Fraction:
+        """Variance of an empty cell per device with sets of this size."""
+        p, q = self._pair_with(size)
+        return q * (1 - q) / (p - q) ** 2
+
+    def _pair_with(self, size: int) -> tuple[Fraction, Fraction]:
+        p = size * self.ratio / (size * self.ratio + self.domain_size - size)
+        return p, (size - p) / (self.domain_size - 1)
+
+    @property
+    def size(self) -> int:
+        """Number k of cells in a set."""
+        if self.k is None:
+            raise ParameterError("k", "k is chosen when the mechanism is made")
+        return self.k
+
+    @property
+    def p(self) -> Fraction:
+        """Probability k R / (k R + d - k) that the own cell is in the set."""
+        return self._pair_with(self.size)[0]
+
+    @property
+    def q(self) -> Fraction:
+        """Probability (k - p) / (d - 1) that any one other cell is in the set."""
+        return self._pair_with(self.size)[1]
+
+    @property
+    def report_bits(self) -> int:
+        """Bits that number all sets of k cells."""
+        return (math.comb(self.domain_size, self.size) - 1).bit_length()
+
+    def _greatest_ratio(self) -> Fraction:
+        # p is shared out among C(d - 1, k - 1) sets, 1 - p among C(d - 1, k); their ratio is k / (d - k).
+        return self.p * (self.domain_size - self.size) / ((1 - self.p) * self.size)
+
+    def _encode_block(self, values: IntArray, key: Key) -> AnyArray:  # noqa: ARG002 - nothing to draw
+        return values.astype(np.uint32)
+
+    def _perturb_block(self, encoded: AnyArray, key: Key) -> AnyArray:
+        rows = np.empty((encoded.size, (self.domain_size + 63) // 64), np.uint64)
+        self._run(encoded.astype(np.int64), key, np.empty(0, np.int64), rows)
+        return bytes_from_words(rows, self.domain_size)
+
+    def _collect_block(self, values: IntArray, encode_key: Key, perturb_key: Key, tally: AnyArray) -> None:  # noqa: ARG002
+        self._run(np.array(values), perturb_key, tally, np.empty((0, 0), np.uint64))
+
+    def _run(self, values: IntArray, key: Key, counts: IntArray, rows: AnyArray) -> None:
+        # One standard deviation below the size, so that cells hardly ever have to be removed.
+        aim = self.size - math.sqrt(self.size * (1 - self.size / self.domain_size))
+        kernels.subset.subset_rows(
+            values,
+            self.domain_size,
+            self.size,
+            kernels.subset.crude_masks(aim / self.domain_size),
+            *kernels.streams.threshold_words(self.p),
+            np.uint64(key.seed),
+            np.uint64(key.block),
+            counts,
+            rows,
+        )
+
+    def _aggregate_block(self, reports: AnyArray, tally: AnyArray) -> None:
+        kernels.unary.add_rows(words_from_bytes(reports), tally)
+
+    def _check_encoded(self, encoded: AnyArray) -> None:
+        if encoded.ndim != 1 or encoded.dtype != np.uint32 or (encoded >= self.domain_size).any():
+            raise ParameterError("encoded", "encoded values are uint32 cells; pass what encode returned")
+
+    def _check_reports(self, reports: AnyArray) -> None:
+        width = packed_width(self.domain_size)
+        if reports.ndim != 2 or reports.shape[1] != width or reports.dtype != np.uint8:
+            raise self._reject(
+                f"are uint8 of shape (n, {width}), got {reports.dtype} of shape {reports.shape}"
+            )
+        if not padding_is_clear(reports, self.domain_size):
+            raise self._reject("have the padding bits above the last cell clear, got one where they are set")
+        sizes = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
+        if (sizes != self.size).any():
+            raise self._reject(f"have exactly {self.size} bits set, got {sizes[sizes != self.size][0]}")
+
+    def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> IntArray:
+        including = rng.binomial(true_counts, float(self.p))
+        counts = including + _other_picks(including, self.size - 1, rng)
+        return counts + _other_picks(true_counts - including, self.size, rng)
+
+
+def _other_picks(devices: IntArray, picks: int, rng: np.random.Generator) -> IntArray:
+    """Let every device pick so many cells other than its own, uniformly; (d,) int64 picks of each cell.
+
+    The cells are passed in order. Devices that have not come to their own cell yet and those that are
+    past it are counted by how many picks they still have to make; which of them have their own cell here
+    is a uniform choice among the former. A cell then is picked with probability (picks left) / (cells
+    left).
+    """
+    cells = devices.size
+    counts = np.zeros(cells, np.int64)
+    if picks == 0:
+        return counts
+    before = np.zeros(picks + 1, np.int64)
+    before[picks] = devices.sum()
+    past = np.zeros(picks + 1, np.int64)
+    left = np.arange(picks + 1)
+    for cell in range(cells):
+        leaving = _choose_among(before, int(devices[cell]), rng)
+        before -= leaving
+        ahead = cells - cell
+        for group, places in ((before, ahead - 1), (past, ahead)):
+            low, high = _occupied(group)
+            if low == high:
+                continue
+            taking = rng.binomial(group[low:high], np.minimum(left[low:high] / max(places, 1), 1.0))
+            counts[cell] += taking.sum()
+            group[low:high] -= taking
+            # A device that picks has one pick fewer left; nobody with none left picks.
+            group[max(low - 1, 0) : high - 1] += taking if low else taking[1:]
+        past += leaving
+    return counts
+
+
+def _choose_among(groups: IntArray, chosen: int, rng: np.random.Generator) -> IntArray:
+    """Draw which groups so many devices come from, all devices alike: multivariate hypergeometric."""
+    taken = np.zeros_like(groups)
+    if chosen:
+        low, high = _occupied(groups)
+        taken[low:high] = rng.multivariate_hypergeometric(groups[low:high], chosen, method="marginals")
+    return taken
+
+
+def _occupied(groups: IntArray) -> tuple[int, int]:
+    """Return the range that holds every group with a device in it."""
+    occupied = np.flatnonzero(groups)
+    return (int(occupied[0]), int(occupied[-1]) + 1) if occupied.size else (0, 0)
