@@ -15,6 +15,7 @@ from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.direct import GeneralizedRandomizedResponse
 from ldpcore.mechanisms.hadamard import HadamardRandomizedResponse, HadamardResponse
 from ldpcore.mechanisms.hashing import BinaryLocalHashing, OptimizedLocalHashing
+from ldpcore.mechanisms.histogram import SummationHistogramEncoding, ThresholdHistogramEncoding
 from ldpcore.mechanisms.options import option_defaults, option_names
 from ldpcore.mechanisms.oracle import FrequencyOracle
 from ldpcore.mechanisms.subset import SubsetSelection
@@ -24,6 +25,8 @@ _FAMILY: tuple[type[Mechanism], ...] = (
     GeneralizedRandomizedResponse,
     SymmetricUnaryEncoding,
     OptimizedUnaryEncoding,
+    SummationHistogramEncoding,
+    ThresholdHistogramEncoding,
     BinaryLocalHashing,
     OptimizedLocalHashing,
     HadamardRandomizedResponse,

@@ -354,3 +354,21 @@ def test_a_set_of_another_size_is_refused() -> None:
     for wrong, reason in (([3, 0], "exactly 3 bits set, got 2"), ([3, 16], "padding")):
         with pytest.raises(ParameterError, match=reason):
             mechanism.aggregate(np.array([wrong], np.uint8))
+
+
+def test_noisy_histograms_add_up() -> None:
+    mechanism = make_mechanism("she", epsilon=1.0, domain_size=5)
+    reports = mechanism.privatize(np.arange(5), rng=np.random.default_rng(1))
+    assert reports.dtype == np.int64
+    assert np.array_equal(mechanism.aggregate(reports), reports.sum(axis=0))
+    assert mechanism.estimate(reports.sum(axis=0), n=5) == pytest.approx(reports.sum(axis=0) / 2**20)
+    reports[2, 3] = 2**53
+    with pytest.raises(ParameterError, match="further away"):
+        mechanism.aggregate(reports)
+
+
+@pytest.mark.parametrize("theta", [0.5, 1.0, 1.5, 0.3, -1.0, "0.7", True])
+def test_threshold_outside_its_interval_is_refused(theta: object) -> None:
+    with pytest.raises(ParameterError, match=r"theta must be greater than 0.5 and less than 1.*; try 0.619"):
+        make_mechanism("the", epsilon=1.0, domain_size=10, theta=theta)
+    assert make_mechanism("the", epsilon=1.0, domain_size=10, theta=0.7).parameters()["theta"] == 0.7

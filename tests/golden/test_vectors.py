@@ -37,6 +37,7 @@ NAMES = {
     "HRR": "hrr",
     "HR": "hr",
     "SS": "ss",
+    "THE": "the",
 }
 
 
@@ -46,7 +47,7 @@ def cases(kind: str, *mechanisms: str) -> list[Any]:
     return [pytest.param(case, id=case["id"]) for case in found]
 
 
-def close(actual: float, case: dict[str, Any], expected: float) -> bool:
+def close(actual: Any, case: dict[str, Any], expected: float) -> bool:
     tolerance = case["tol"]
     return abs(float(actual) - expected) <= tolerance["abs"] + tolerance["rel"] * abs(expected)
 
@@ -73,6 +74,8 @@ def test_frequency(case: dict[str, Any]) -> None:
         assert mechanism.parameters()["k"] == given["k"] == expected["k"]
         larger = make_mechanism("ss", epsilon=given["epsilon"], domain_size=given["d"], k=expected["k_ceil"])
         assert close(larger.variance_empty, case, expected["var0_at_k_ceil"])
+    if "theta_opt" in expected:
+        assert close(mechanism.parameters()["theta"], case, expected["theta_opt"])
     if "g" in expected:
         assert mechanism.parameters()["g"] == expected["g"]
 
@@ -94,6 +97,19 @@ def test_hadamard_response_with_blocks(case: dict[str, Any]) -> None:
     members = expected["s"]
     assert close(members * ratio / expected["Z"], case, expected["p_star"])
     assert close(members * ratio + expected["K"] - members, case, expected["Z"])
+
+
+@pytest.mark.parametrize("case", cases("frequency", "SHE"))
+def test_summed_histograms(case: dict[str, Any]) -> None:
+    given, expected = case["inputs"], case["expected"]
+    mechanism = make_mechanism("she", epsilon=given["epsilon"], domain_size=given["d"])
+    assert mechanism.p is None
+    assert close(mechanism.variance_empty, case, expected["var_per_client_c0"])
+    assert mechanism.variance_slope == 0
+    true_counts = np.full(given["d"], given["c"])
+    assert close(mechanism.variance(true_counts, n=given["n"])[0], case, expected["var_count"])
+    assert close(math.exp(mechanism.epsilon_effective), case, expected["max_lr"])
+    assert mechanism.report_bits == expected["bits"]
 
 
 @pytest.mark.parametrize("case", cases("interval", "OUE", "GRR", "BLH"))

@@ -63,7 +63,11 @@ def test_log_of_less_than_one_is_refused() -> None:
 def test_epsilon_effective_is_true_and_never_above_the_label(name: str, epsilon: float) -> None:
     for domain_size in DOMAIN_SIZES:
         mechanism = make_mechanism(name, epsilon=epsilon, domain_size=domain_size)
-        log_ratio = exact_log(mechanism._greatest_ratio())
+        ratio = mechanism._greatest_ratio()
+        if ratio is None:
+            assert mechanism.epsilon_effective == epsilon
+            continue
+        log_ratio = exact_log(ratio)
         assert log_ratio <= mpmath.mpf(epsilon)
         assert log_ratio <= mpmath.mpf(mechanism.epsilon_effective) <= mpmath.mpf(epsilon)
 
@@ -87,3 +91,19 @@ def test_thresholds_of_the_kernels_keep_the_label(epsilon: float) -> None:
     keep = Fraction((int(high) << 64) + int(low), 2**128)
     assert 0 <= grr.p - keep < Fraction(1, 2**128)
     assert exact_log(keep / ((1 - keep) / 2217)) <= mpmath.mpf(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+def test_thresholding_on_the_phone_wastes_privacy(epsilon: float) -> None:
+    mechanism = make_mechanism("the", epsilon=epsilon, domain_size=50)
+    assert mechanism.epsilon_effective < 0.95 * epsilon
+    better = make_mechanism("oue", epsilon=mechanism.epsilon_effective, domain_size=50)
+    assert better.variance_empty is not None
+    assert mechanism.variance_empty is not None
+    assert better.variance_empty < mechanism.variance_empty
+
+
+def test_lower_effective_epsilon_of_thresholding_has_the_known_values() -> None:
+    for epsilon, effective in ((1.0, 0.896), (2.0, 1.636)):
+        found = make_mechanism("the", epsilon=epsilon, domain_size=50).epsilon_effective
+        assert round(found, 3) == effective

@@ -67,6 +67,8 @@ COVARIANCES: Mapping[str, Callable[[Mechanism], npt.NDArray[np.float64]]] = {
     "grr": direct_covariance,
     "sue": no_covariance,
     "oue": no_covariance,
+    "she": no_covariance,
+    "the": no_covariance,
     "blh": no_covariance,
     "olh": no_covariance,
     "hrr": no_covariance,

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import chisquare, kstest, laplace
 
 from ldpcore.mechanisms import make_mechanism
 
@@ -48,6 +48,27 @@ def test_unary(epsilon: float, value: int) -> None:
     mechanism = make_mechanism("oue", epsilon=epsilon, domain_size=4)
     reports = mechanism.privatize(np.full(DEVICES, value), rng=np.random.default_rng(12))
     assert_law(reports[:, 0].astype(np.int64), bits_law(0.5, 1 / (np.exp(epsilon) + 1), 4, value))
+
+
+@pytest.mark.parametrize("name", ["sue", "the"])
+def test_other_unary_encodings(name: str) -> None:
+    mechanism = make_mechanism(name, epsilon=2.0, domain_size=4)
+    reports = mechanism.privatize(np.full(DEVICES, 2), rng=np.random.default_rng(16))
+    if name == "sue":
+        p, q = np.e / (np.e + 1), 1 / (np.e + 1)
+    else:
+        theta = mechanism.parameters()["theta"]
+        assert isinstance(theta, float)
+        p, q = 1 - np.exp(theta - 1) / 2, np.exp(-theta) / 2
+    assert_law(reports[:, 0].astype(np.int64), bits_law(p, q, 4, 2))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_noise_of_histograms(epsilon: float) -> None:
+    mechanism = make_mechanism("she", epsilon=epsilon, domain_size=5)
+    reports = mechanism.privatize(np.full(DEVICES // 5, 3), rng=np.random.default_rng(17)) / 2**20
+    reports[:, 3] -= 1
+    assert kstest(reports.ravel(), laplace(scale=2 / epsilon).cdf).pvalue > FAILURE
 
 
 @pytest.mark.parametrize(("epsilon", "buckets"), [(0.5, 3), (2.0, 8), (1.0, 2)])

@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ldpcore.mechanisms.kernels import direct, hadamard, hashing, streams, subset, unary
+    from ldpcore.mechanisms.kernels import direct, hadamard, hashing, laplace, streams, subset, unary
 
-_LOADED_ON_USE = ("direct", "hadamard", "hashing", "streams", "subset", "unary")
+_LOADED_ON_USE = ("direct", "hadamard", "hashing", "laplace", "streams", "subset", "unary")
 
-__all__ = ["direct", "hadamard", "hashing", "streams", "subset", "unary"]
+__all__ = ["direct", "hadamard", "hashing", "laplace", "streams", "subset", "unary"]
 
 
 def __getattr__(name: str) -> ModuleType:
