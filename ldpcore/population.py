@@ -16,12 +16,9 @@ from ldpcore.domain import Area, Domain, cells_over
 from ldpcore.errors import ParameterError
 from ldpcore.settings import Scenario
 from ldpcore.shapes import IntArray
-from ldpcore.trips.areas import choose_area
 from ldpcore.trips.cities import city_area, city_domain
 from ldpcore.trips.generate import synthetic_counts, synthetic_values
-from ldpcore.trips.read import TripTable
-from ldpcore.trips.table import REASONS
-from ldpcore.trips.values import table_values
+from ldpcore.trips.table import REASONS, TripTable
 
 UNITS: Final[Mapping[str, str]] = {
     "device": "one device for one day: one report, of one of its trips chosen at random",
@@ -89,6 +86,8 @@ def scenario_area(scenario: Scenario, trips: TripTable | None = None) -> Area:
         if scenario.city is None:
             raise ParameterError("trips", "This scenario needs its trip file, which a link doesn't carry.")
         return city_area(scenario.city)
+    from ldpcore.trips.areas import choose_area  # the readers of files are not needed by a bundled city
+
     return choose_area(trips, city=scenario.city, area_text=scenario.area, timezone=scenario.timezone)
 
 
@@ -166,6 +165,8 @@ def _synthetic_population(scenario: Scenario, *, with_values: bool) -> Populatio
 
 
 def _file_population(scenario: Scenario, trips: TripTable) -> Population:
+    from ldpcore.trips.values import table_values
+
     area = scenario_area(scenario, trips)
     domain = scenario_domain(scenario, area)
     found = table_values(

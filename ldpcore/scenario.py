@@ -16,7 +16,7 @@ from ldpcore.population import Population, population_of
 from ldpcore.release import Release, Status, decide
 from ldpcore.settings import QUERIES, RESOLUTIONS, Scenario
 from ldpcore.shapes import IntArray
-from ldpcore.trips.read import TripTable
+from ldpcore.trips.table import TripTable
 
 __all__ = ["QUERIES", "RESOLUTIONS", "Scenario", "noise_generator", "randomise", "run", "run_population"]
 

@@ -16,7 +16,6 @@ from ldpcore.release import Release, Status
 from ldpcore.release_files import WRITERS, sidecar_bytes
 from ldpcore.trips.cities import CITIES, city_land_geojson
 from ui import assets, legend
-from ui.charts import interval_line, redraw_strip
 from ui.explore_map import STATUS_SENTENCES, Choices, MapContent, map_content
 from ui.flow import flow_html
 from ui.headline import figures_html, four_figures, headline, headline_note
@@ -189,6 +188,8 @@ def _pin_from_list(key: str) -> None:
 
 
 def _cell_story(release: Release, index: int) -> None:
+    from ui.charts import interval_line, redraw_strip  # half a second that the first map need not wait for
+
     scenario, estimates, n = release.scenario, release.estimates, release.population.size
     truth = int(release.population.true_counts[index])
     low, high = float(estimates.ci_low[index]), float(estimates.ci_high[index])

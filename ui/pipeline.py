@@ -16,7 +16,7 @@ from ldpcore.population import Population, population_of
 from ldpcore.release import Release
 from ldpcore.scenario import run_population
 from ldpcore.settings import Scenario
-from ldpcore.trips.read import TripTable
+from ldpcore.trips.table import TripTable
 
 TRIPS_KEY: Final = "own_trips"
 _SESSION_RUNS: Final = "_own_runs"

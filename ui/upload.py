@@ -16,8 +16,8 @@ from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.population import DROPPED_WORDS, Population
 from ldpcore.settings import Scenario
 from ldpcore.trips.cities import CITIES
-from ldpcore.trips.read import FIELDS, TripTable, read_trips
-from ldpcore.trips.readers import as_source, open_raw
+from ldpcore.trips.schemas import FIELDS
+from ldpcore.trips.table import TripTable
 from ui.number_words import count_of, thousands
 from ui.pipeline import TRIPS_KEY, forget_own_trips, get_population, own_trips
 
@@ -180,6 +180,9 @@ def _load() -> None:
 
 
 def _read(mapping: Mapping[str, str]) -> None:
+    from ldpcore.trips.read import read_trips  # a bundled city needs no reader
+    from ldpcore.trips.readers import as_source, open_raw
+
     state = st.session_state
     upload = state.get(_UPLOAD)
     state.pop(_ERROR, None)

@@ -14,7 +14,7 @@ LARGEST = 2**53 - 1
 
 
 @kernel
-def noisy_rows(  # noqa: PLR0917 - compiled functions take no keywords
+def noisy_rows(
     values: IntArray,
     domain_size: int,
     grid: int,

@@ -90,7 +90,7 @@ def _repair(
 
 
 @kernel
-def subset_rows(  # noqa: PLR0917 - compiled functions take no keywords
+def subset_rows(
     values: IntArray,
     domain_size: int,
     size: int,
