@@ -119,6 +119,16 @@ def run(
     area: Annotated[
         str | None, typer.Option(help="Service area of --trips: W,S,E,N in degrees or a GeoJSON file.")
     ] = None,
+    zones: Annotated[
+        Path | None, typer.Option(help="Zone file, for trips that name zones instead of coordinates.")
+    ] = None,
+    crs: Annotated[
+        str | None, typer.Option(help="Coordinate system of --trips in metres, such as EPSG:25833.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--map", help="Which column holds what: field=column, may be repeated."),
+    ] = None,
     timezone: Annotated[str | None, typer.Option(help="IANA zone of an --area (UTC without it).")] = None,
     query: Annotated[str, typer.Option(help="origins, destinations or presence.")] = DEFAULT.query,
     resolution: Annotated[int, typer.Option(help="H3 resolution, 5 to 10.")] = DEFAULT.resolution,
@@ -182,7 +192,12 @@ def run(
         scenario = Scenario(**settings, **_given(city=city, devices=devices))
         table = None
     else:
-        scenario, table = _read_scenario(trips, settings, city=city, area=area, timezone=timezone)
+        scenario, table = _read_scenario(
+            trips,
+            settings,
+            {"city": city, "area": area, "timezone": timezone},
+            {"zones": zones, "crs": crs, "mapping": column or []},
+        )
     _progress("making trips" if table is None else "placing trips in cells")
     population = population_of(scenario, table)
     for note in population.notes:
@@ -228,15 +243,41 @@ def run_figures(release: Release) -> dict[str, Any]:
 
 
 def _read_scenario(
-    path: Path, settings: Mapping[str, Any], *, city: str | None, area: str | None, timezone: str | None
+    path: Path, settings: Mapping[str, Any], place: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> tuple[Scenario, TripTable]:
-    from ldpcore.trips.read import read_trips
+    """Read a file and return the scenario about it.
 
-    unread: dict[str, Any] = {"trips": "0" * 64, "city": city, "area": area, "timezone": timezone}
-    Scenario(**settings, **unread)  # so that a bad setting is refused before the file is read
+    Parameters
+    ----------
+    path
+        The trip file.
+    settings
+        Settings of the run.
+    place
+        City, area and time zone as far as they were named.
+    reading
+        Zone file, coordinate system and columns, for files that need help.
+    """
+    from ldpcore.trips.areas import area_from_text
+    from ldpcore.trips.read import read_trips
+    from ldpcore.trips.zones import read_zones
+
+    Scenario(**settings, trips="0" * 64, **place)  # so that a bad setting is refused before the file is read
+    homes = []
+    if place["city"] is not None:
+        homes = [CITIES[place["city"]].bounds]
+    if place["area"] is not None:
+        homes = [area_from_text(place["area"], timezone=place["timezone"]).bounds]
+    mapping = {}
+    for pair in reading["mapping"]:
+        name, equals, column = pair.partition("=")
+        if not equals:
+            raise ParameterError("map", f"--map takes field=column, got {pair!r}; try start_lat=latitude.")
+        mapping[name] = column
+    zones = read_zones(reading["zones"]) if reading["zones"] is not None else None
     _progress(f"reading {path}")
-    table = read_trips(path)
-    return Scenario(**settings, **{**unread, "trips": table.digest}), table
+    table = read_trips(path, mapping=mapping, homes=homes, zones=zones, crs=reading["crs"])
+    return Scenario(**settings, trips=table.digest, **place), table
 
 
 def _given(**settings: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever the option holds

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ldpcore.shapes import IntArray
 from ldpcore.trips.cities import city_area, city_domain
 from ldpcore.trips.generate import synthetic_counts, synthetic_values
 from ldpcore.trips.table import REASONS, TripTable
+
+if TYPE_CHECKING:
+    from ldpcore.trips.values import TableValues
 
 UNITS: Final[Mapping[str, str]] = {
     "device": "one device for one day: one report, of one of its trips chosen at random",
@@ -62,6 +65,8 @@ class Population:
         generated trips.
     notes
         Sentences the reader of a file should see: what was mended, what was assumed.
+    table_values
+        What became of each row of the user's file; None for synthetic trips.
     """
 
     area: Area
@@ -73,6 +78,7 @@ class Population:
     rows_dropped: Mapping[str, int]
     drawn: bool = False
     notes: tuple[str, ...] = field(default=())
+    table_values: TableValues | None = None
 
     @property
     def size(self) -> int:
@@ -99,7 +105,11 @@ def scenario_domain(scenario: Scenario, area: Area) -> Domain:
 
 
 def population_of(
-    scenario: Scenario, trips: TripTable | None = None, *, with_values: bool | None = None
+    scenario: Scenario,
+    trips: TripTable | None = None,
+    *,
+    area: Area | None = None,
+    with_values: bool | None = None,
 ) -> Population:
     """Make the values of a scenario's devices.
 
@@ -109,6 +119,8 @@ def population_of(
         What to make.
     trips
         The user's file, needed where ``scenario.trips`` is set.
+    area
+        The service area, where the caller holds an outline that the scenario only names.
     with_values
         Whether each device's value is needed one by one, and not only how many devices hold
         each cell; by default only for reports that are really made.
@@ -129,7 +141,7 @@ def population_of(
             "trips",
             "This file is not the one the scenario was made with: its content differs. Load the same file.",
         )
-    return _file_population(scenario, trips)
+    return _file_population(scenario, trips, area or scenario_area(scenario, trips))
 
 
 def _synthetic_population(scenario: Scenario, *, with_values: bool) -> Population:
@@ -164,10 +176,9 @@ def _synthetic_population(scenario: Scenario, *, with_values: bool) -> Populatio
     )
 
 
-def _file_population(scenario: Scenario, trips: TripTable) -> Population:
+def _file_population(scenario: Scenario, trips: TripTable, area: Area) -> Population:
     from ldpcore.trips.values import table_values
 
-    area = scenario_area(scenario, trips)
     domain = scenario_domain(scenario, area)
     found = table_values(
         trips,
@@ -190,6 +201,7 @@ def _file_population(scenario: Scenario, trips: TripTable) -> Population:
         rows_read=trips.rows_read,
         rows_dropped=_without_zeros(dropped),
         notes=(*trips.notes, *_area_notes(area)),
+        table_values=found,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeAlias
 
 import altair as alt
@@ -143,3 +144,31 @@ def interval_line(
     right = base.transform_filter("!datum.left").mark_text(align="left", dx=5).encode(y=y, text="name:N")
     left = base.transform_filter("datum.left").mark_text(align="right", dx=-5).encode(y=y, text="name:N")
     return themed(alt.layer(bar, stems, right, left), tokens, height=150)
+
+
+def points_chart(points: pd.DataFrame, *, land: str | None, dark: bool) -> Chart:
+    """Draw places of a file on a small map.
+
+    Parameters
+    ----------
+    points
+        Columns ``lat`` and ``lng`` in degrees.
+    land
+        Land of a built-in city as GeoJSON text, or none.
+    dark
+        Whether the page is dark.
+    """
+    tokens = tokens_of(dark=dark)
+    dots = (
+        alt.Chart(points[["lat", "lng"]])
+        .mark_circle(size=10, opacity=0.5, color=tokens.accent)
+        .encode(longitude="lng:Q", latitude="lat:Q")
+    )
+    layers = [dots]
+    if land is not None:
+        # Vega fills the outside of a ring that runs the other way round; drawing outlines alone avoids it.
+        outline = alt.Chart({"values": json.loads(land)["features"]}).mark_geoshape(
+            filled=False, stroke=tokens.coast
+        )
+        layers.insert(0, outline)
+    return themed(alt.layer(*layers).project("mercator"), tokens, height=300)

@@ -11,6 +11,7 @@ from typing import Final
 
 import streamlit as st
 
+from ldpcore.domain import Area
 from ldpcore.errors import ParameterError
 from ldpcore.population import Population, population_of
 from ldpcore.release import Release
@@ -19,6 +20,7 @@ from ldpcore.settings import Scenario
 from ldpcore.trips.table import TripTable
 
 TRIPS_KEY: Final = "own_trips"
+AREA_KEY: Final = "own_area"
 _SESSION_RUNS: Final = "_own_runs"
 _KEPT_OWN_RUNS: Final = 12
 
@@ -37,7 +39,7 @@ def get_population(scenario: Scenario) -> Population:
     populations = _session_runs()
     key = ("population", part)
     if key not in populations:
-        _keep(populations, key, population_of(part, _require_trips(scenario)))
+        _keep(populations, key, population_of(part, _require_trips(scenario), area=_own_area(scenario)))
     return populations[key]  # type: ignore[return-value]
 
 
@@ -68,8 +70,16 @@ def trips_part(scenario: Scenario) -> Scenario:
     )
 
 
-def forget_own_trips() -> None:
-    """Drop the user's file and every run made of it."""
+def forget_own_trips(*, keep_area: bool = False) -> None:
+    """Drop the user's file and every run made of it.
+
+    Parameters
+    ----------
+    keep_area
+        Whether the outline of the service area stays, for the same file read another way.
+    """
+    if not keep_area:
+        st.session_state.pop(AREA_KEY, None)
     st.session_state.pop(TRIPS_KEY, None)
     st.session_state.pop(_SESSION_RUNS, None)
 
@@ -82,6 +92,19 @@ def _shared_population(part: Scenario) -> Population:
 @st.cache_resource(max_entries=96, show_spinner=False, hash_funcs={Scenario: repr})
 def _shared_release(scenario: Scenario) -> Release:
     return run_population(scenario, get_population(scenario))
+
+
+def _own_area(scenario: Scenario) -> Area | None:
+    """Return the outline the user loaded, where the scenario is about it."""
+    held: tuple[str, Area] | None = st.session_state.get(AREA_KEY)
+    if scenario.area is None or not scenario.area.startswith("polygon:"):
+        return None
+    if held is None or held[0] != scenario.area:
+        raise ParameterError(
+            "area",
+            "This scenario needs the outline of its service area, which a link doesn't carry. Load it again.",
+        )
+    return held[1]
 
 
 def _require_trips(scenario: Scenario) -> TripTable:
