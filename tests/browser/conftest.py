@@ -26,8 +26,9 @@ def chromium_path() -> str:
     path = find_chromium()
     if path is None:
         pytest.fail(
-            "The browser tests need Chromium or Chrome: `sudo apt-get install chromium` on Debian and Ubuntu, "
-            "`brew install --cask google-chrome` on macOS. To leave them out: pytest -m 'not browser'.",
+            "The browser tests need Chromium or Chrome: `sudo apt-get install chromium` on Debian and "
+            "Ubuntu, `brew install --cask google-chrome` on macOS. "
+            "To leave them out: pytest -m 'not browser'.",
             pytrace=False,
         )
     return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -46,6 +47,23 @@ class MapPage:
     def expect_pinned(self, cell: str | re.Pattern[str]) -> str:
         expect(self.sent).to_have_attribute("data-pinned", cell)
         return self.sent.get_attribute("data-pinned") or ""
+
+    def expect_view(self, changed: Callable[[tuple[float, ...]], bool]) -> tuple[float, ...]:
+        """Wait until the view that is on the canvas is as it should be, and return it."""
+        until = time.monotonic() + 15
+        while not changed(self.view()) and time.monotonic() < until:
+            self.page.wait_for_timeout(50)
+        assert changed(self.view()), f"the view stayed at {self.view()}"
+        return self.view()
+
+    def expect_outlined(self, hovered: str, pinned: str) -> None:
+        expect(self.root).to_have_attribute(
+            "data-outlined", re.compile(f"^{hovered} {pinned}$"), timeout=15_000
+        )
+
+    def leave(self) -> None:
+        """Take the pointer off the map."""
+        self.page.mouse.move(5, 5)
 
     def pixels(self, target: Locator | None = None) -> np.ndarray:
         image = Image.open(io.BytesIO((target or self.stage).screenshot()))
@@ -151,12 +169,15 @@ def test_every_resolution_draws_cells(open_map: Open, resolution: int):
 
 def test_a_slider_move_repaints_the_estimate_and_leaves_truth_and_view_alone(open_map: Open):
     opened = open_map()
+    fitted = opened.view()
     opened.stage.hover(position={"x": 200, "y": 200})
     opened.page.mouse.wheel(0, -300)
-    opened.page.mouse.move(5, 5)
-    opened.page.wait_for_timeout(500)
+    opened.leave()
+    opened.expect_view(lambda view: view != fitted)
+    opened.page.wait_for_timeout(500)  # the wheel comes to rest
     view, before = opened.view(), np.array_split(opened.pixels(), 3, axis=1)
     opened.nudge_slider(10)
+    expect(opened.sent).to_have_attribute("data-epsilon", "3.0")
     opened.wait()
     after = np.array_split(opened.pixels(), 3, axis=1)
     assert opened.view() == view
@@ -169,14 +190,15 @@ def test_a_click_pins_in_all_panels_survives_a_rerun_and_a_second_click_unpins(o
     before = opened.pixels()
     opened.page.mouse.click(*opened.point_in(1))
     cell = opened.expect_pinned(CELL)
-    opened.page.mouse.move(5, 5)
-    opened.page.wait_for_timeout(300)
+    opened.leave()
+    opened.expect_outlined("none", cell)
     for old, new in zip(
         np.array_split(before, 3, axis=1), np.array_split(opened.pixels(), 3, axis=1), strict=True
     ):
         changed = (old != new).any(axis=-1)
         assert 30 < changed.sum() < 3000, "an outline in each panel and nothing else"
     opened.nudge_slider()
+    expect(opened.sent).to_have_attribute("data-epsilon", "2.1")
     opened.wait()
     opened.expect_pinned(cell)
     opened.page.mouse.click(*opened.point_in(0))
@@ -198,18 +220,14 @@ def test_the_map_can_be_used_by_keys_alone(open_map: Open):
     start = opened.view()
     opened.page.keyboard.press("ArrowRight")
     opened.page.keyboard.press("ArrowUp")
-    opened.page.wait_for_timeout(200)
-    moved = opened.view()
-    assert moved[1] > start[1]
-    assert moved[0] > start[0]
-    assert moved[2] == start[2]
+    opened.expect_view(lambda view: view[0] > start[0] and view[1] > start[1] and view[2] == start[2])
     opened.page.keyboard.press("+")
     opened.page.keyboard.press("+")
-    opened.page.wait_for_timeout(200)
-    assert opened.view()[2] == pytest.approx(start[2] + 1.4)
+    opened.expect_view(lambda view: view[2] == pytest.approx(start[2] + 1.4, abs=1e-4))
+    opened.page.keyboard.press("-")
+    opened.expect_view(lambda view: view[2] == pytest.approx(start[2] + 0.7, abs=1e-4))
     opened.page.keyboard.press("0")
-    opened.page.wait_for_timeout(200)
-    assert opened.view() == start
+    opened.expect_view(lambda view: view == start)
     expect(opened.page.locator(".crosshair")).to_be_visible()
     opened.page.keyboard.press("Enter")
     opened.expect_pinned(CELL)
@@ -223,16 +241,11 @@ def test_another_place_moves_the_view_and_the_button_brings_it_back(open_map: Op
     opened = open_map()
     city = opened.view()
     opened.page.get_by_text("Brooklyn").click()
-    opened.page.wait_for_timeout(200)
-    opened.wait()
-    place = opened.view()
-    assert place[2] > city[2] + 0.5
+    place = opened.expect_view(lambda view: view[2] > city[2] + 0.5)
     opened.page.get_by_role("button", name="Zoom out").click()
-    opened.page.wait_for_timeout(200)
-    assert opened.view()[2] == pytest.approx(place[2] - 0.7)
+    opened.expect_view(lambda view: view[2] == pytest.approx(place[2] - 0.7, abs=1e-4))
     opened.page.get_by_role("button", name="Zoom to Brooklyn").click()
-    opened.page.wait_for_timeout(200)
-    assert opened.view() == place
+    opened.expect_view(lambda view: view == place)
 
 
 def test_the_tooltip_shows_numbers_with_their_errors_and_markup_as_text(open_map: Open):
@@ -244,15 +257,17 @@ def test_the_tooltip_shows_numbers_with_their_errors_and_markup_as_text(open_map
     assert re.search(r"Estimate\s+−?[\d,]+ ±[\d,]+ devices", text)
     assert re.search(r"Error\s+[+−][\d,]+ devices", text)
     assert "Not published: below the floor <b>" in text
-    opened.page.mouse.move(5, 5)
+    opened.expect_outlined(CELL.pattern.strip("^$"), "none")
+    opened.leave()
+    opened.expect_outlined("none", "none")
     expect(tooltip).to_be_hidden()
 
 
 def test_fast_moves_draw_the_last_one_and_no_queue(open_map: Open):
     opened = open_map()
     opened.nudge_slider(25)
+    expect(opened.sent).to_have_attribute("data-epsilon", "4.5", timeout=15_000)
     opened.wait()
-    assert opened.sent.get_attribute("data-epsilon") == "4.5"
     marks = opened.page.evaluate(
         "() => performance.getEntriesByType('mark').filter((m) => m.name.startsWith('hex-map:'))"
         ".map((m) => [m.name, m.detail])"
@@ -262,22 +277,35 @@ def test_fast_moves_draw_the_last_one_and_no_queue(open_map: Open):
     assert len(painted) == len(set(painted)) <= len([name for name, _ in marks if name == "hex-map:received"])
 
 
-def test_leaving_and_coming_back_keeps_the_view_and_leaks_no_canvas(open_map: Open):
-    opened = open_map()
+KEEP_CONTEXTS = """
+window.contexts = [];
+const make = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+  const context = make.call(this, kind, ...rest);
+  if (kind === 'webgl2' && context && !window.contexts.includes(context)) window.contexts.push(context);
+  return context;
+};
+"""
+
+
+def test_leaving_and_coming_back_keeps_the_view_and_gives_every_context_back(open_map: Open):
+    opened = open_map(prepare=lambda page: page.add_init_script(KEEP_CONTEXTS))
+    fitted = opened.view()
     opened.page.get_by_role("button", name="Zoom in").click()
-    opened.page.wait_for_timeout(200)
-    view = opened.view()
-    for _ in range(18):  # browsers allow about sixteen contexts
+    view = opened.expect_view(lambda view: view[2] > fitted[2])
+    for _ in range(3):
         opened.page.get_by_role("link", name="Other").click()
         expect(opened.page.get_by_text("The other page.")).to_be_visible()
         expect(opened.root).to_have_count(0)
         opened.page.get_by_role("link", name="Map").click()
         expect(opened.root).to_have_count(1)
         opened.wait()
-    assert opened.view() == view
+    opened.expect_view(lambda drawn: drawn == view)
     expect(opened.page.locator(".atlas-map canvas")).to_have_count(1)
     assert distinct(opened.pixels()) > 25
-    assert [text for text in opened.complaints if "context" in text.lower()] == []
+    lost = opened.page.evaluate("window.contexts.map((context) => context.isContextLost())")
+    assert lost.count(False) == 1, "browsers allow about sixteen at a time"
+    assert len(lost) >= 4
 
 
 def test_a_lost_context_is_drawn_again(open_map: Open):

@@ -43,7 +43,8 @@ export default function (component) {
   const library = new URL("%s", document.baseURI).href;
   if (!window.deck && !document.querySelector(`link[href="${library}"]`)) {
     // Four megabytes, so they are asked for before the module that will ask for them has come.
-    document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: "script", href: library }));
+    const link = document.createElement("link");
+    document.head.append(Object.assign(link, { rel: "preload", as: "script", href: library }));
   }
   import(address).then(
     (module) => { if (!gone) cleanup = module.default(component); },

@@ -156,8 +156,6 @@ export function createCellLayer(deck, luma) {
           { name: "paint", stepMode: "instance", format: "unorm8x4" },
         ],
         attributes: { corners, paint },
-        // Everything lies on one plane and is drawn in order.
-        parameters: { depthCompare: "always", depthWriteEnabled: false },
       });
     }
 

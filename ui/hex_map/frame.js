@@ -63,7 +63,9 @@ export function createFrame(actions) {
   canvas.addEventListener("click", ({ clientX, clientY }) => {
     if (!pressed || Math.hypot(clientX - pressed[0], clientY - pressed[1]) > CLICK_PIXELS) return;
     const { left, top } = canvas.getBoundingClientRect();
-    actions.click(clientX - left, clientY - top);
+    // Where it was pressed: the coordinates of a click are whole numbers, and those of the pointer,
+    // which show what will be pinned, are not.
+    actions.click(pressed[0] - left, pressed[1] - top);
   });
   canvas.addEventListener("pointermove", (event) => {
     if (event.buttons !== 0) return; // a drag

@@ -42,6 +42,8 @@ export function buildLayers(deck, CellLayer, map) {
         data: cells.names,
         getHexagon: (name) => name,
         highPrecision: true,
+        // Everything lies on one plane and is drawn in order; the cells have no depth to compare.
+        parameters: { depthCompare: "always", depthWriteEnabled: false },
         _subLayerProps: {
           "hexagon-cell-hifi": {
             type: CellLayer,
