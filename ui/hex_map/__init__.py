@@ -143,7 +143,7 @@ def hex_map(
     tiles
         Address template of online map tiles, or none, in which case no request leaves the server.
     height
-        Height of the maps in pixels, their titles not counted.
+        Greatest height of the maps in pixels, their titles not counted; narrow maps are less tall.
     place
         What "zoom to ..." names.
     on_select

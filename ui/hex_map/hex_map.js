@@ -107,7 +107,7 @@ class HexMap {
     this.tokens = model.tokens;
     const { root, stage, attribution, fit } = this.frame;
     for (const [name, colour] of Object.entries(model.tokens)) root.style.setProperty(`--map-${name}`, colour);
-    stage.style.height = `${model.height}px`;
+    this.setHeight();
     stage.setAttribute("aria-label", `Map: ${model.panels.map(({ title }) => title).join(", ")}`);
     attribution.textContent = model.attribution;
     attribution.hidden = model.attribution === "";
@@ -213,6 +213,7 @@ class HexMap {
   }
 
   drawAll() {
+    this.setHeight();
     const { stage } = this.frame;
     const { model } = this;
     const narrow = this.frame.root.clientWidth < NARROW_PIXELS && model.panels.length > 1;
@@ -363,10 +364,17 @@ class HexMap {
     this.setView({ ...this.viewState, longitude, latitude });
   }
 
+  // A narrow panel is not made tall: its map would lie in a column of water.
+  setHeight() {
+    const panels = this.narrow ? 1 : this.model.panels.length;
+    this.frame.stage.style.height = `min(${this.model.height}px, max(260px, ${Math.round(125 / panels)}cqw))`;
+  }
+
   resized() {
     if (!this.model || !this.lib) return;
     const wasNarrow = this.narrow;
     this.narrow = this.frame.root.clientWidth < NARROW_PIXELS && this.model.panels.length > 1;
+    this.setHeight();
     // A view nobody chose is fitted to the new size; one that somebody chose stays.
     if (this.viewState && !this.memory.moved && this.frame.stage.clientWidth > 0) {
       this.setView(this.fittedView(), { byUser: false });
