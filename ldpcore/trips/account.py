@@ -66,9 +66,10 @@ def account(table: TripTable, values: TableValues | None = None) -> pd.DataFrame
     """
     codes = table.row_codes if values is None else values.row_codes
     dropped = count_reasons(codes)
+    mended = table.mended if values is None else values.mended
     lines = [("used", "used", REASONS["used"], table.rows_read - sum(dropped.values()))]
     lines += [("dropped", reason, REASONS[reason], count) for reason, count in dropped.items()]
-    lines += [("mended", reason, MENDED.get(reason, reason), count) for reason, count in table.mended.items()]
+    lines += [("mended", reason, MENDED.get(reason, reason), count) for reason, count in mended.items()]
     return pd.DataFrame(lines, columns=["what", "reason", "meaning", "rows"])
 
 

@@ -20,7 +20,7 @@ from ldpcore.errors import ParameterError
 from ldpcore.shapes import FloatArray
 from ldpcore.trips.cities import CITIES, city_area
 from ldpcore.trips.clock import check_timezone
-from ldpcore.trips.quality import share_inside
+from ldpcore.trips.quality import Draft, Side, share_inside, swap_into
 from ldpcore.trips.readers.source import harmless
 from ldpcore.trips.table import TripTable
 
@@ -242,6 +242,50 @@ def _visited_cells(area: Area, lat: FloatArray, lng: FloatArray) -> bool:
         visited = np.isin(np.array([h3.str_to_int(cell) for cell in cells], dtype=np.uint64), inside)
         return bool(visited.size > 1 and visited.mean() >= _VISITED_SHARE)
     return False
+
+
+def fit_to_area(table: TripTable, area: Area) -> TripTable:
+    """Exchange latitude and longitude where only the other order lies in the area.
+
+    Reading a file can tell the order by its vendor or by the built-in cities; an area that the
+    user names tells it for every other file. An area taken from the data tells nothing.
+
+    Parameters
+    ----------
+    table
+        Trips; left as they are, a changed copy is returned.
+    area
+        Service area.
+    """
+    if area.from_data:
+        return table
+    problems = {"start": table.start_problem, "end": table.end_problem}
+    sides = []
+    for name, problem in problems.items():
+        if problem is not None:
+            lat, lng = (
+                table.frame[f"{name}_{axis}"].to_numpy(dtype=np.float64, copy=True) for axis in ("lat", "lng")
+            )
+            nothing = np.zeros(len(lat), dtype=np.bool_)
+            sides.append(Side(name, lat, lng, nothing, nothing))
+    draft = Draft(table.name, sides, [area.bounds])
+    swap_into(draft)
+    if not draft.mended:
+        return table
+    places = {f"{s.name}_{axis}": value for s in sides for axis, value in (("lat", s.lat), ("lng", s.lng))}
+    beyond = [
+        name
+        for name, value in places.items()
+        if np.any(np.abs(value) > (90 if name.endswith("lat") else 180))
+    ]
+    if beyond:  # a pair that only one order allows was never a swapped one
+        return table
+    return replace(
+        table,
+        frame=table.frame.assign(**places),
+        mended={**table.mended, **draft.mended},
+        notes=[*table.notes, *draft.notes],
+    )
 
 
 def _all_places(table: TripTable) -> tuple[FloatArray, ...]:

@@ -22,6 +22,7 @@ from ldpcore.trips.zones import ZoneFileNeededError, Zones
 
 _NO_TIME = np.datetime64("NaT", "us")
 _MOST_SECONDS = 1e8
+_MOST_TRIPS_A_DAY = 12
 
 
 class Builder:
@@ -208,6 +209,7 @@ class Builder:
                 self.unit = "trip"
             else:
                 self.frame["device"] = _text_column(person)
+                self._busy_persons()
         trip_codes = np.full(self.length, -1, dtype=np.int64)
         if "trip" in self.columns:
             trip = pc.utf8_trim_whitespace(to_text(self._take("trip")))
@@ -222,6 +224,21 @@ class Builder:
                 return
         repeated = pd.Series(trip_codes).duplicated().to_numpy() & (trip_codes >= 0)
         self.codes[repeated & (self.codes == 0)] = REASON_CODES["duplicate_id"]
+
+    def _busy_persons(self) -> None:
+        """Say so where the persons make more trips a day than people do: they may be vehicles."""
+        time = self.frame.get("start_time")
+        if time is None or "end" not in self.sides:
+            return
+        known = ~np.isnat(time)
+        pairs = pd.DataFrame({"person": self.frame["device"], "day": time.astype("datetime64[D]")})[known]
+        a_day = pairs.groupby(["person", "day"]).size()
+        if len(a_day) and float(a_day.median()) > _MOST_TRIPS_A_DAY:
+            column = self.raw.names[self.recognised.places["device"]]
+            self.notes.append(
+                f"Each value of {column} has {a_day.median():,.0f} trips a day, more than people make; if it names "
+                "vehicles or accounts, take it out of the mapping, and the unit is one trip."
+            )
 
     def _join_points(self, trip_codes: IntArray) -> None:
         """Make one trip of the points that share person and trip id: first place, last place."""

@@ -251,6 +251,8 @@ def _swapped(draft: Draft) -> None:
 
 def _swap_single(draft: Draft, home: Box) -> None:
     """Exchange the two numbers in single rows that only so lie where the others do."""
+    if _meets_its_mirror(home):
+        return  # both orders may lie there, so neither is an error
     masks = []
     for side in draft.sides:
         wrong = ~_inside(side.lat, side.lng, home) & _inside(side.lng, side.lat, home)
@@ -260,6 +262,18 @@ def _swap_single(draft: Draft, home: Box) -> None:
     if count:
         draft.mended["swapped_lat_lng"] = count
         draft.notes.append(f"{count:,} rows had latitude and longitude exchanged and were put right.")
+
+
+def _meets_its_mirror(box: Box) -> bool:
+    """Whether a box and the box with latitude and longitude exchanged have a place in common."""
+    west, south, east, north = box
+    return max(west, south) <= min(east, north)
+
+
+def swap_into(draft: Draft) -> None:
+    """Exchange latitude and longitude where only so the places lie in the homes of a draft."""
+    with np.errstate(invalid="ignore"):
+        _swapped(draft)
 
 
 def _wrapped(draft: Draft) -> None:

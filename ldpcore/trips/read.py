@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.trips.builder import Builder
 from ldpcore.trips.clock import check_timezone
 from ldpcore.trips.geometry import check_crs
-from ldpcore.trips.readers import Readable, Source, as_source, open_raw
+from ldpcore.trips.names import guess
+from ldpcore.trips.readers import READERS, Readable, Source, as_source, open_raw
 from ldpcore.trips.schemas import FIELDS, SCHEMAS, Box, Recognised, correct, recognise
 from ldpcore.trips.table import Loaded, RawTable, TripTable
 from ldpcore.trips.zones import ZoneFileNeededError, Zones, read_zones
 
-__all__ = ["FIELDS", "SCHEMAS", "TripTable", "ZoneFileNeededError", "Zones", "read_trips", "read_zones"]
+__all__ = [
+    "ENDINGS",
+    "FIELDS",
+    "SCHEMAS",
+    "TripTable",
+    "ZoneFileNeededError",
+    "Zones",
+    "peek",
+    "read_trips",
+    "read_zones",
+]
+
+#: Ends of file names for an upload control; what a file is, its content decides.
+ENDINGS = tuple(sorted({ending for reader in READERS for ending in reader.endings}))
 
 #: What the libraries raise on files made to break them.
 _LIBRARY_ERRORS = (
@@ -100,6 +115,51 @@ def read_trips(
     table = builder.finish(digest=content.digest, timezone=zone)
     tell(1.0, "Done")
     return table
+
+
+@dataclass(frozen=True)
+class Peek:
+    """A file as it lies there, before anything is read out of it.
+
+    Attributes
+    ----------
+    format
+        What the file is, in words.
+    columns
+        Its columns.
+    preview
+        First rows, as harmless text.
+    mapping
+        Canonical column to column of the file, as far as the names tell.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    preview: pd.DataFrame
+    mapping: dict[str, str]
+
+
+def peek(source: Readable, *, name: str = "") -> Peek:
+    """Look at a file that `read_trips` cannot use as it is, so that the user can name its columns.
+
+    Parameters
+    ----------
+    source
+        Path, bytes, or an open binary file.
+    name
+        Label for messages.
+
+    Raises
+    ------
+    TripFileError
+        If it is no table at all.
+    """
+    content = as_source(source, name)
+    raw = _guarded(content, lambda: open_raw(content))
+    places = guess(raw.names, raw.given)
+    return Peek(
+        raw.format, raw.names, raw.preview, {field: raw.names[place] for field, place in places.items()}
+    )
 
 
 def _guarded(content: Source, step: Callable[[], Any]) -> Any:  # noqa: ANN401

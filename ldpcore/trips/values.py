@@ -15,8 +15,8 @@ at random (for presence, the one described). The day is that of the start (desti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -25,6 +25,7 @@ import pandas as pd
 from ldpcore.domain import Area, Domain
 from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.shapes import ByteArray, IntArray
+from ldpcore.trips.areas import fit_to_area
 from ldpcore.trips.clock import MICROSECONDS_A_DAY, TimeArray, day_number, hour_of_day, is_weekend, to_local
 from ldpcore.trips.table import REASON_CODES, REASONS, TripTable, Unit, count_reasons
 
@@ -48,6 +49,8 @@ class TableValues:
         (n,) int64, row of the file each value comes from.
     row_codes
         (rows_read,) uint8, place in `REASONS` of what became of each row, both stages together.
+    mended, notes
+        What was put right, with that of the reading, now that the area is known.
     """
 
     values: IntArray
@@ -55,6 +58,8 @@ class TableValues:
     unit: Unit
     rows: IntArray
     row_codes: ByteArray
+    mended: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
 
 @dataclass
@@ -116,6 +121,7 @@ def table_values(
         raise ParameterError("day", f"There is no kind of day {day!r}; there are weekday and weekend.")
     if hour is not None and not 0 <= hour <= 23:
         raise ParameterError("hour", f"The hour must be between 0 and 23, not {hour}.")
+    table = fit_to_area(table, area)
     size = len(table.frame)
     work = _Work(
         table,
@@ -136,7 +142,9 @@ def table_values(
     dropped = count_reasons(work.codes)
     if not used.any():
         raise TripFileError(_nothing(table, area, dropped))
-    return TableValues(work.index[used], dropped, table.unit, numbers[used], row_codes)
+    return TableValues(
+        work.index[used], dropped, table.unit, numbers[used], row_codes, table.mended, table.notes
+    )
 
 
 def _local(table: TripTable, side: str, area: Area) -> TimeArray | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import h3
 import numpy as np
 import pytest
 
 from ldpcore.errors import ParameterError
-from ldpcore.trips.areas import area_from_text, choose_area
+from ldpcore.trips.areas import area_from_geojson, area_from_text, choose_area, flag_area
 from ldpcore.trips.read import read_trips
 from ldpcore.trips.table import TripTable
 
@@ -119,3 +120,31 @@ def test_a_bad_area_file_is_one_sentence(tmp_path: Path, content: str, words: st
     path.write_text(content)
     with pytest.raises(ParameterError, match=words):
         area_from_text(str(path))
+
+
+def grid_table(cells: list[str]) -> TripTable:
+    rng = np.random.default_rng(8)
+    centres = [h3.cell_to_latlng(cell) for cell in cells for _ in range(3)]
+    return table_of([(lat + rng.normal(0, 1e-5), lng + rng.normal(0, 1e-5)) for lat, lng in centres])
+
+
+def geojson_of(cells: list[str]) -> bytes:
+    return json.dumps(h3.cells_to_geo(cells)).encode()
+
+
+def test_an_area_made_of_the_visited_cells_is_flagged() -> None:
+    middle = h3.latlng_to_cell(59.91, 10.75, 8)
+    visited = h3.grid_disk(middle, 3)
+    area = area_from_geojson(geojson_of(visited))
+    assert flag_area(area, grid_table(visited)).from_data
+    # The same cells with trips in half of them only: a plan, not a list of what was visited.
+    assert not flag_area(area, grid_table(visited[: len(visited) // 2])).from_data
+    # A polygon of another shape, however full it is.
+    square = area_from_text("10.7,59.88,10.8,59.94")
+    assert not flag_area(square, grid_table(visited)).from_data
+
+
+def test_a_box_drawn_around_the_outermost_points_is_flagged() -> None:
+    table = table_of([(59.911901, 10.749929), (59.9280667, 10.7512026), (59.9121829, 10.7544337)])
+    assert choose_area(table, area_text="10.749929,59.911901,10.7544337,59.9280667").from_data
+    assert not choose_area(table, area_text="10.7,59.9,10.8,60").from_data

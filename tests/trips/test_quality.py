@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import h3
 import numpy as np
 import pytest
 
+from ldpcore.domain import cells_over
 from ldpcore.errors import TripFileError
+from ldpcore.trips.account import account
+from ldpcore.trips.areas import box_area
 from ldpcore.trips.quality import DETECTORS, cell_spacing_m
 from ldpcore.trips.read import read_trips
 from ldpcore.trips.table import TripTable
+from ldpcore.trips.values import table_values
 
 OSLO = [(10.3, 59.7, 11.2, 60.2)]
 
@@ -45,6 +50,27 @@ def test_single_swapped_rows_are_put_right() -> None:
     mended = table(mixed, homes=OSLO)
     assert mended.mended == {"swapped_lat_lng": 30}
     assert list(zip(mended.frame["start_lat"], mended.frame["start_lng"], strict=True)) == points
+
+
+@pytest.mark.parametrize("share", [1.0, 0.1])
+def test_the_area_that_is_named_tells_the_order(share: float) -> None:
+    points = around_oslo()
+    wrong = int(share * len(points))
+    mixed = [(lng, lat) if i < wrong else (lat, lng) for i, (lat, lng) in enumerate(points)]
+    read = table(mixed)  # no city, no vendor: the reading alone cannot know
+    assert read.mended == {}
+    area = box_area(10.4, 59.7, 11.2, 60.2)
+    domain = cells_over(area, 7)
+    values = table_values(read, area=area, domain=domain)
+    assert (values.mended, values.dropped) == ({"swapped_lat_lng": wrong}, {})
+    right = [h3.str_to_int(h3.latlng_to_cell(lat, lng, 7)) for lat, lng in points]
+    assert domain.cells[values.values].tolist() == right
+    assert account(read, values).set_index("reason")["rows"]["swapped_lat_lng"] == wrong
+
+
+def test_an_area_that_holds_both_orders_tells_nothing_of_single_rows() -> None:
+    read = table([(10.0, 12.0)] * 3 + [(12.6, 9.6)], homes=[(9.5, 9.5, 12.5, 12.5)])
+    assert read.mended == {}
 
 
 def test_an_impossible_latitude_settles_the_order() -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from ldpcore.domain import cells_over
+from ldpcore.errors import TripFileError
 from ldpcore.trips.account import account, mapping_choices, rows_not_used, sample_trips, some_points
 from ldpcore.trips.areas import choose_area
-from ldpcore.trips.read import read_trips
+from ldpcore.trips.read import ENDINGS, peek, read_trips
 from ldpcore.trips.values import table_values
 
 TEXT = b"""ride_id,started_at,start_lat,start_lng,end_lat,end_lng
@@ -84,6 +85,25 @@ def test_a_sample_is_counted_and_said(person: bool) -> None:
     values = table_values(sample, area=area, domain=cells_over(area, 7))
     assert sum(values.dropped.values()) + len(values.values) == kept
     assert sample_trips(table, most=5000) is table
+
+
+def test_a_look_at_a_file_whose_columns_nobody_knows() -> None:
+    text = b"colA,colB,started_at\n40.1,-74.1,=1+1\n"
+    with pytest.raises(TripFileError, match="Name them in the mapping"):
+        read_trips(text)
+    seen = peek(text, name="x.csv")
+    assert seen.columns == ("colA", "colB", "started_at")
+    assert seen.preview.iloc[0].tolist() == ["40.1", "-74.1", "'=1+1"]
+    assert seen.mapping == {"start_time": "started_at"}
+    assert {"csv", "parquet", "gpx", "geojson", "zip", "gz"} <= set(ENDINGS)
+
+
+def test_persons_who_travel_all_day_may_be_vehicles() -> None:
+    head = "user_id,start_time,start_lat,start_lng,end_lat,end_lng\n"
+    busy = "".join(f"u,2024-03-04 {h:02d}:00,40.7,-74.0,40.71,-74.0\n" for h in range(13))
+    assert any("13 trips a day" in note for note in read_trips((head + busy).encode()).notes)
+    calm = "".join(f"u{h % 4},2024-03-04 {h:02d}:00,40.7,-74.0,40.71,-74.0\n" for h in range(13))
+    assert not any("trips a day" in note for note in read_trips((head + calm).encode()).notes)
 
 
 def test_progress_is_told_and_an_upload_is_not_copied() -> None:

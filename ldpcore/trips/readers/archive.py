@@ -16,6 +16,8 @@ MAX_MEMBERS = 20_000
 #: Below this an odd ratio does no harm.
 _HARMLESS_BYTES = 16 * 1024 * 1024
 _CHUNK = 1024 * 1024
+#: What the library raises on an archive that is cut off, locked, or makes no sense.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError)
 _TABLES = (".csv", ".tsv", ".parquet", ".json", ".geojson", ".jsonl", ".ndjson", ".gpx", ".plt", ".gz")
 _TIMETABLE = frozenset({"stops.txt", "stop_times.txt", "trips.txt", "routes.txt"})
 
@@ -64,28 +66,30 @@ def unzip(source: Source) -> list[Source]:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
-            members = archive.infolist()
-            _check_kind([member.filename for member in members], source)
-            chosen = _choose(members)
-            if not chosen:
-                raise TripFileError(f"{source.name} holds no file of trips of a kind that is read.")
-            if any(member.flag_bits & 0x1 for member in chosen):
-                raise TripFileError(f"{source.name} is locked with a password; unpack it first.")
-            _check_size(sum(member.file_size for member in chosen), max(len(source.data), 1), source.name)
-            out, total = [], 0
-            for member in chosen:
-                with archive.open(member) as stream:
-                    data = _take(stream, total, len(source.data), source.name)
-                total += len(data)
-                if data or len(chosen) == 1:
-                    label = f"{source.name}: {plain_name(member.filename)}"
-                    out.append(_unpacked(data, label, folder_names(member.filename), source))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError) as error:
+            return _tables(archive, source)
+    except TripFileError:
+        raise
+    except _DAMAGE as error:
         raise TripFileError(f"{source.name} is not a complete zip archive.") from error
-    except ValueError as error:  # offsets and names that make no sense
-        if isinstance(error, TripFileError):
-            raise
-        raise TripFileError(f"{source.name} is not a complete zip archive.") from error
+
+
+def _tables(archive: zipfile.ZipFile, source: Source) -> list[Source]:
+    members = archive.infolist()
+    _check_kind([member.filename for member in members], source)
+    chosen = _choose(members)
+    if not chosen:
+        raise TripFileError(f"{source.name} holds no file of trips of a kind that is read.")
+    if any(member.flag_bits & 0x1 for member in chosen):
+        raise TripFileError(f"{source.name} is locked with a password; unpack it first.")
+    _check_size(sum(member.file_size for member in chosen), max(len(source.data), 1), source.name)
+    out, total = [], 0
+    for member in chosen:
+        with archive.open(member) as stream:
+            data = _take(stream, total, len(source.data), source.name)
+        total += len(data)
+        if data or len(chosen) == 1:
+            label = f"{source.name}: {plain_name(member.filename)}"
+            out.append(_unpacked(data, label, folder_names(member.filename), source))
     if not out:
         raise TripFileError(f"{source.name} holds only empty files.")
     return out
@@ -144,25 +148,34 @@ def _unpacked(data: bytes, name: str, folders: tuple[str, ...], outer: Source) -
 
 
 def take_members(source: Source, endings: tuple[str, ...]) -> dict[str, bytes]:
-    """Unpack the largest member of each ending that stands beside the first one, for a shapefile.
+    """Unpack the largest member of the first ending and those that belong to it, for a shapefile.
 
     Raises
     ------
     TripFileError
-        If the archive unpacks to too much. `zipfile.BadZipFile` and the like are left to the caller.
+        If the archive is damaged or unpacks to too much.
     """
+    try:
+        with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
+            return _beside(archive, source, endings)
+    except TripFileError:
+        raise
+    except _DAMAGE as error:
+        raise TripFileError(f"{source.name} is not a complete zip archive.") from error
+
+
+def _beside(archive: zipfile.ZipFile, source: Source, endings: tuple[str, ...]) -> dict[str, bytes]:
     out: dict[str, bytes] = {}
-    with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
-        members = [m for m in archive.infolist() if "__MACOSX" not in m.filename]
-        shapes = [m for m in members if m.filename.lower().endswith(endings[0])]
-        if not shapes:
-            return out
-        stem = max(shapes, key=lambda member: member.file_size).filename[: -len(endings[0])]
-        total = 0
-        for member in members:
-            ending = member.filename[len(stem) :].lower()
-            if member.filename.startswith(stem) and ending in endings and ending not in out:
-                with archive.open(member) as stream:
-                    out[ending] = _take(stream, total, len(source.data), source.name)
-                total += len(out[ending])
+    members = [m for m in archive.infolist() if "__MACOSX" not in m.filename]
+    shapes = [m for m in members if m.filename.lower().endswith(endings[0])]
+    if not shapes:
+        return out
+    stem = max(shapes, key=lambda member: member.file_size).filename[: -len(endings[0])]
+    total = 0
+    for member in members:
+        ending = member.filename[len(stem) :].lower()
+        if member.filename.startswith(stem) and ending in endings and ending not in out:
+            with archive.open(member) as stream:
+                out[ending] = _take(stream, total, len(source.data), source.name)
+            total += len(out[ending])
     return out
