@@ -15,7 +15,9 @@ broken mechanism needs no inheritance.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import hashlib
+import json
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -25,6 +27,8 @@ import numpy.typing as npt
 
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms.blocks import BLOCK_DEVICES, Key, block_slices, draw_key, join_blocks, map_blocks
+from ldpcore.mechanisms.checks import checked_cells, checked_counts, checked_values
+from ldpcore.mechanisms.formats import ReportFormat
 from ldpcore.mechanisms.options import checked_integer, option_names
 from ldpcore.rational import checked_epsilon, log_ceiling, ratio_of
 from ldpcore.shapes import AnyArray, FloatArray, IntArray
@@ -37,7 +41,7 @@ _DEVICES_AT_ONCE = 128 * BLOCK_DEVICES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mechanism(ABC):
+class Mechanism(ReportFormat):
     """A local randomiser over cells 0..domain_size-1 with its unbiased estimator and exact variance.
 
     Parameters
@@ -52,8 +56,9 @@ class Mechanism(ABC):
     Reports made here come from a fast generator that is seeded by the caller: they are for simulation.
     What ships on a phone is `ldpcore.device`, which takes its bits from the operating system.
 
-    Hooks of a subclass: `_prepare`, `_encode_block`, `_perturb_block`, `_aggregate_block`,
-    `_check_reports`, `_sample`, `_greatest_ratio`, `report_bits`, `p`, `q`; where it is not pure also
+    Hooks of a subclass: `_prepare`, `_encode_block` with `_check_encoded`, `_perturb_block`,
+    `_aggregate_block`, `_supports`, `_sample`, `_greatest_ratio`, `report_bits`, `p`, `q`; for the wire
+    `report_layout`, `_pack`, `_unpack`, `_faults`, `_improbable`, `device_settings`; where it is not pure also
     `_estimate`, `_device_variance` or `_variance` and `_variance_terms`; where reports are first counted in
     another form `_new_tally` and `_counts_of`; for speed `_privatize_block` and `_collect_block`.
     """
@@ -85,7 +90,7 @@ class Mechanism(ABC):
     def _set(self, attribute: str, value: object) -> None:
         object.__setattr__(self, attribute, value)
 
-    def _prepare(self) -> None:  # noqa: B027 - most mechanisms have no options
+    def _prepare(self) -> None:
         """Validate the options and derive what is needed once; the last step of construction."""
 
     # -- what the mechanism is -------------------------------------------------------------------
@@ -112,9 +117,10 @@ class Mechanism(ABC):
         return self.epsilon if ratio is None else min(log_ceiling(ratio), self.epsilon)
 
     @property
-    @abstractmethod
-    def report_bits(self) -> int:
-        """Bits of one report at fixed width, without the header of the wire format."""
+    def parameters_version(self) -> str:
+        """16 hexadecimal digits that change with any parameter: the start of a SHA-256 of them all."""
+        text = json.dumps(self.parameters(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def counts_shape(self) -> tuple[int, ...]:
@@ -175,7 +181,7 @@ class Mechanism(ABC):
         ParameterError
             If a value is not an integer or lies outside the domain.
         """
-        cells, key = self._checked_values(values), draw_key(rng)
+        cells, key = checked_values(values, self.domain_size), draw_key(rng)
 
         def encode_one(block: int, part: slice) -> AnyArray:
             return self._encode_block(cells[part], Key(key, block))
@@ -234,7 +240,11 @@ class Mechanism(ABC):
         ParameterError
             If a value is not an integer or lies outside the domain.
         """
-        cells, encode_key, perturb_key = self._checked_values(values), draw_key(rng), draw_key(rng)
+        cells, encode_key, perturb_key = (
+            checked_values(values, self.domain_size),
+            draw_key(rng),
+            draw_key(rng),
+        )
 
         def privatize_one(block: int, part: slice) -> AnyArray:
             return self._privatize_block(cells[part], Key(encode_key, block), Key(perturb_key, block))
@@ -292,7 +302,11 @@ class Mechanism(ABC):
         ParameterError
             If a value is not an integer or lies outside the domain.
         """
-        cells, encode_key, perturb_key = self._checked_values(values), draw_key(rng), draw_key(rng)
+        cells, encode_key, perturb_key = (
+            checked_values(values, self.domain_size),
+            draw_key(rng),
+            draw_key(rng),
+        )
         threads = checked_integer("threads", threads, minimum=1)
         tallies = [self._new_tally() for _ in range(threads)]
 
@@ -325,12 +339,16 @@ class Mechanism(ABC):
         ParameterError
             If the counts have another shape, are not integers or are negative.
         """
-        counts = self._checked_cells("true_counts", true_counts)
+        counts = checked_cells("true_counts", true_counts, self.domain_size)
         if counts.ndim != 1:
             raise ParameterError("true_counts", f"true_counts must have one axis, got {counts.ndim}")
         if counts.dtype.kind not in "iu":
             raise ParameterError("true_counts", f"true_counts must be integers, got {counts.dtype}")
         return self._sample(counts.astype(np.int64, copy=False), rng)
+
+    @abstractmethod
+    def device_settings(self) -> dict[str, object]:
+        """Return the exact whole numbers that the on-device client of this mechanism needs."""
 
     def support(self, counts: npt.ArrayLike, *, n: int) -> AnyArray:
         """Return how many reports support each cell, or what the estimate uses in place of that.
@@ -347,7 +365,9 @@ class Mechanism(ABC):
         Array
             (domain_size,) numbers; the counts themselves for pure mechanisms.
         """
-        return self._support(self._checked_counts(counts), checked_integer("n", n, minimum=0))
+        return self._support(
+            checked_counts(counts, self.name, self.counts_shape), checked_integer("n", n, minimum=0)
+        )
 
     def estimate(self, counts: npt.ArrayLike, *, n: int) -> FloatArray:
         """Invert the randomisation: unbiased device counts a cell, never clipped, possibly negative.
@@ -370,7 +390,9 @@ class Mechanism(ABC):
         ParameterError
             If the shape is another or n is negative.
         """
-        return self._estimate(self._checked_counts(counts), checked_integer("n", n, minimum=0))
+        return self._estimate(
+            checked_counts(counts, self.name, self.counts_shape), checked_integer("n", n, minimum=0)
+        )
 
     def variance(self, true_counts: npt.ArrayLike, *, n: int) -> FloatArray:
         """Return the exact variance of the estimated counts, over the coins of the devices.
@@ -392,7 +414,7 @@ class Mechanism(ABC):
         ParameterError
             If the shape is another or n is negative.
         """
-        counts = self._checked_cells("true_counts", true_counts, allow_negative=True)
+        counts = checked_cells("true_counts", true_counts, self.domain_size, allow_negative=True)
         return self._variance(counts.astype(np.float64), checked_integer("n", n, minimum=0))
 
     def variance_terms(self, counts: npt.ArrayLike, *, n: int) -> tuple[FloatArray, FloatArray]:
@@ -411,13 +433,15 @@ class Mechanism(ABC):
         tuple of arrays
             Two float64 arrays of shape (domain_size,).
         """
-        return self._variance_terms(self._checked_counts(counts), checked_integer("n", n, minimum=0))
+        return self._variance_terms(
+            checked_counts(counts, self.name, self.counts_shape), checked_integer("n", n, minimum=0)
+        )
 
     # -- hooks -----------------------------------------------------------------------------------
 
-    @abstractmethod
-    def _encode_block(self, values: IntArray, key: Key) -> AnyArray:
-        """Encode one block of at most `BLOCK_DEVICES` valid values."""
+    def _encode_block(self, values: IntArray, key: Key) -> AnyArray:  # noqa: ARG002
+        """Encode one block of at most `BLOCK_DEVICES` valid values; by default the cell itself."""
+        return values.astype(np.uint32)
 
     @abstractmethod
     def _perturb_block(self, encoded: AnyArray, key: Key) -> AnyArray:
@@ -444,12 +468,9 @@ class Mechanism(ABC):
         self._aggregate_block(self._privatize_block(values, encode_key, perturb_key), tally)
 
     def _check_encoded(self, encoded: AnyArray) -> None:
-        """Refuse what `encode` cannot have returned; by default encoded values look like reports."""
-        self._check_reports(encoded)
-
-    @abstractmethod
-    def _check_reports(self, reports: AnyArray) -> None:
-        """Refuse reports of another shape or type, or that no client sends."""
+        """Refuse what `encode` cannot have returned: by default cells as uint32."""
+        if encoded.ndim != 1 or encoded.dtype != np.uint32 or (encoded >= self.domain_size).any():
+            raise ParameterError("encoded", "encoded values are uint32 cells; pass what encode returned")
 
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> AnyArray:
         """Draw counts from their joint law; by default by making every report, in bounded memory."""
@@ -501,50 +522,6 @@ class Mechanism(ABC):
         if terms is None:
             raise NotImplementedError(f"{self.name} has no V0 and V1: it needs its own variance")
         return terms
-
-    def _checked_values(self, values: npt.ArrayLike) -> IntArray:
-        array = np.asarray(values)
-        if array.ndim != 1:
-            raise ParameterError("values", f"values must have one axis, one per device, got {array.ndim}")
-        if array.size == 0:
-            return np.empty(0, np.int64)
-        if array.dtype.kind not in "iu":
-            raise ParameterError("values", f"values must be integers, numbers of cells, got {array.dtype}")
-        low, high = int(array.min()), int(array.max())
-        if low < 0 or high >= self.domain_size:
-            raise ParameterError(
-                "values",
-                f"values must lie in 0..{self.domain_size - 1}, the cells of the domain, "
-                f"got {low if low < 0 else high}; drop what lies outside before privatizing",
-            )
-        return array.astype(np.int64, copy=False)
-
-    def _checked_cells(
-        self, parameter: str, counts: npt.ArrayLike, *, allow_negative: bool = False
-    ) -> AnyArray:
-        array = np.asarray(counts)
-        if array.ndim == 0 or array.shape[-1] != self.domain_size:
-            raise ParameterError(
-                parameter,
-                f"{parameter} must hold one number for each of {self.domain_size} cells, "
-                f"got shape {array.shape}",
-            )
-        if not allow_negative and array.size and array.min() < 0:
-            raise ParameterError(parameter, f"{parameter} must not be negative, got {array.min()}")
-        return array
-
-    def _checked_counts(self, counts: npt.ArrayLike) -> AnyArray:
-        array = np.asarray(counts)
-        shape = self.counts_shape
-        if array.shape[-len(shape) :] != shape:
-            raise ParameterError(
-                "counts",
-                f"counts of {self.name} over {self.domain_size} cells have shape {shape}, got {array.shape}",
-            )
-        return array
-
-    def _reject(self, what: str) -> ParameterError:
-        return ParameterError("reports", f"reports of {self.name} over {self.domain_size} cells {what}")
 
 
 def _fraction_text(number: Fraction | None) -> str | None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ldpcore.mechanisms import kernels
 from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.blocks import Key
+from ldpcore.mechanisms.packing import bytes_to_numbers, numbers_to_bytes, weights
 from ldpcore.mechanisms.sampling import uniform_split
-from ldpcore.shapes import AnyArray, IntArray
+from ldpcore.shapes import AnyArray, BoolArray, ByteArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +63,13 @@ class GeneralizedRandomizedResponse(Mechanism):
         """Bits that number the cells."""
         return (self.domain_size - 1).bit_length()
 
+    @property
+    def report_layout(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """One uint32 a report."""
+        return np.dtype(np.uint32), ()
+
     def _greatest_ratio(self) -> Fraction:
         return self.p / self.q
-
-    def _encode_block(self, values: IntArray, key: Key) -> AnyArray:  # noqa: ARG002 - nothing to draw
-        return values.astype(np.uint32)
 
     def _perturb_block(self, encoded: AnyArray, key: Key) -> AnyArray:
         reports = np.empty(encoded.size, np.uint32)
@@ -83,11 +86,21 @@ class GeneralizedRandomizedResponse(Mechanism):
     def _aggregate_block(self, reports: AnyArray, tally: AnyArray) -> None:
         kernels.direct.count_block(np.array(reports, np.uint32), tally)
 
-    def _check_reports(self, reports: AnyArray) -> None:
-        if reports.ndim != 1 or reports.dtype != np.uint32:
-            raise self._reject(f"are uint32 with one axis, got {reports.dtype} of shape {reports.shape}")
-        if reports.size and reports.max() >= self.domain_size:
-            raise self._reject(f"are below {self.domain_size}, got {reports.max()}")
+    def _supports(self, reports: AnyArray, cell: int) -> BoolArray:
+        return np.asarray(reports == cell)
+
+    def _faults(self, reports: AnyArray) -> dict[str, BoolArray]:
+        return {"cell outside the domain": reports >= self.domain_size}
+
+    def _pack(self, reports: AnyArray) -> ByteArray:
+        return numbers_to_bytes(reports, self.payload_bytes)
+
+    def _unpack(self, payloads: ByteArray) -> AnyArray:
+        return bytes_to_numbers(payloads).astype(np.uint32)
+
+    def device_settings(self) -> dict[str, object]:
+        """Weights of the own cell and of any other, as whole numbers."""
+        return {"cells": self.domain_size, **weights(self.ratio), "size": self.payload_bytes}
 
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> IntArray:
         # "Truth with probability p - q, else uniform over all cells" is the same law as the class describes,

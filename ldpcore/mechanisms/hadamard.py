@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from ldpcore.mechanisms import kernels
 from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.blocks import Key
 from ldpcore.mechanisms.options import checked_integer
+from ldpcore.mechanisms.packing import bytes_to_numbers, numbers_to_bytes, weights
 from ldpcore.mechanisms.sampling import uniform_split
-from ldpcore.shapes import AnyArray, FloatArray, IntArray
+from ldpcore.shapes import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 
 
 def walsh_hadamard(numbers: AnyArray) -> AnyArray:
@@ -96,6 +97,11 @@ class HadamardRandomizedResponse(Mechanism):
         """One bit and those that number the rows."""
         return 1 + (self.rows - 1).bit_length()
 
+    @property
+    def report_layout(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """One uint32 a report."""
+        return np.dtype(np.uint32), ()
+
     def _greatest_ratio(self) -> Fraction:
         return self.p / (1 - self.p)
 
@@ -119,18 +125,36 @@ class HadamardRandomizedResponse(Mechanism):
         kernels.direct.count_block(np.array(reports, np.uint32), tally)
 
     def _counts_of(self, tally: AnyArray) -> AnyArray:
-        return self._supports(tally[0::2], tally[1::2])
+        return self._support_counts(tally[0::2], tally[1::2])
 
-    def _supports(self, plus: AnyArray, minus: AnyArray) -> AnyArray:
+    def _support_counts(self, plus: AnyArray, minus: AnyArray) -> AnyArray:
         """Turn reports per row and sign into supports: half of all reports and of the signed sum."""
         signed = walsh_hadamard(plus - minus)[: self.domain_size]
         return np.asarray((plus.sum() + minus.sum() + signed) // 2)
 
-    def _check_reports(self, reports: AnyArray) -> None:
-        if reports.ndim != 1 or reports.dtype != np.uint32:
-            raise self._reject(f"are uint32 with one axis, got {reports.dtype} of shape {reports.shape}")
-        if reports.size and reports.max() >= 2 * self.rows:
-            raise self._reject(f"are below {2 * self.rows}, got {reports.max()}")
+    def _supports(self, reports: AnyArray, cell: int) -> BoolArray:
+        parity = np.bitwise_count((reports >> np.uint32(1)) & np.uint32(cell)) & 1
+        return np.asarray(parity == (reports & np.uint32(1)))
+
+    def _check_encoded(self, encoded: AnyArray) -> None:
+        self._check_reports(encoded)
+
+    def _faults(self, reports: AnyArray) -> dict[str, BoolArray]:
+        return {"row outside the matrix": reports >= 2 * self.rows}
+
+    def _pack(self, reports: AnyArray) -> ByteArray:
+        return numbers_to_bytes(reports, self.payload_bytes)
+
+    def _unpack(self, payloads: ByteArray) -> AnyArray:
+        return bytes_to_numbers(payloads).astype(np.uint32)
+
+    def device_settings(self) -> dict[str, object]:
+        """Bits of a row's number, and weights of the true sign and of the other."""
+        return {
+            "row_bits": (self.rows - 1).bit_length(),
+            **weights(self.ratio),
+            "size": self.payload_bytes,
+        }
 
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> AnyArray:
         # Axes: prefix of the row's digits, remaining digits of the cell, sign so far.
@@ -144,7 +168,7 @@ class HadamardRandomizedResponse(Mechanism):
             state = np.stack([zero.sum(axis=1), turned], axis=1).reshape(-1, kinds.shape[2], 2)
         kept = rng.binomial(state[:, 0], float(self.p))
         lost = state[:, 0] - kept
-        return self._supports(kept[:, 0] + lost[:, 1], kept[:, 1] + lost[:, 0])
+        return self._support_counts(kept[:, 0] + lost[:, 1], kept[:, 1] + lost[:, 0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,11 +266,13 @@ class HadamardResponse(Mechanism):
         """Probability of sending a uniform member of the set, where any column is sent otherwise."""
         return (self.ratio - 1) * self._members / self._total_weight
 
+    @property
+    def report_layout(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """One uint32 a report."""
+        return np.dtype(np.uint32), ()
+
     def _greatest_ratio(self) -> Fraction:
         return self.ratio
-
-    def _encode_block(self, values: IntArray, key: Key) -> AnyArray:  # noqa: ARG002 - nothing to draw
-        return values.astype(np.uint32)
 
     def _perturb_block(self, encoded: AnyArray, key: Key) -> AnyArray:
         reports = np.empty(encoded.size, np.uint32)
@@ -268,7 +294,7 @@ class HadamardResponse(Mechanism):
         kernels.direct.count_block(np.array(reports, np.uint32), tally)
 
     def _counts_of(self, tally: AnyArray) -> AnyArray:
-        return self._supports(tally) if self.blocks == 1 else tally
+        return self._support_counts(tally) if self.blocks == 1 else tally
 
     def _signed_sums(self, histogram: AnyArray) -> AnyArray:
         """Sum the signs of each cell's row over the reports of its block; leading axes are kept."""
@@ -281,22 +307,36 @@ class HadamardResponse(Mechanism):
         rows = self.block_outputs - 1
         return np.repeat(per_block, rows, axis=-1)[..., : self.domain_size]
 
-    def _supports(self, histogram: AnyArray) -> AnyArray:
+    def _support_counts(self, histogram: AnyArray) -> AnyArray:
         block_sums = histogram.reshape(*histogram.shape[:-1], self.blocks, -1).sum(axis=-1)
         return (self._in_block(block_sums) + self._signed_sums(histogram)) // 2
 
     def _support(self, counts: AnyArray, n: int) -> AnyArray:  # noqa: ARG002
-        return counts if self.blocks == 1 else self._supports(counts)
+        return counts if self.blocks == 1 else self._support_counts(counts)
 
-    def _check_encoded(self, encoded: AnyArray) -> None:
-        if encoded.ndim != 1 or encoded.dtype != np.uint32 or (encoded >= self.domain_size).any():
-            raise ParameterError("encoded", "encoded values are uint32 cells; pass what encode returned")
+    def _supports(self, reports: AnyArray, cell: int) -> BoolArray:
+        columns = np.uint32(self.block_outputs)
+        block, row = divmod(cell, self.block_outputs - 1)
+        parity = np.bitwise_count(reports % columns & np.uint32(row + 1)) & 1
+        return np.asarray((reports // columns == block) & (parity == 0))
 
-    def _check_reports(self, reports: AnyArray) -> None:
-        if reports.ndim != 1 or reports.dtype != np.uint32:
-            raise self._reject(f"are uint32 with one axis, got {reports.dtype} of shape {reports.shape}")
-        if reports.size and reports.max() >= self.outputs:
-            raise self._reject(f"are below {self.outputs}, got {reports.max()}")
+    def _faults(self, reports: AnyArray) -> dict[str, BoolArray]:
+        return {"column outside the matrix": reports >= self.outputs}
+
+    def _pack(self, reports: AnyArray) -> ByteArray:
+        return numbers_to_bytes(reports, self.payload_bytes)
+
+    def _unpack(self, payloads: ByteArray) -> AnyArray:
+        return bytes_to_numbers(payloads).astype(np.uint32)
+
+    def device_settings(self) -> dict[str, object]:
+        """Shape of the matrix, and weights of a column in the own set and of any other."""
+        return {
+            "columns": self.block_outputs,
+            "blocks": self.blocks,
+            **weights(self.ratio),
+            "size": self.payload_bytes,
+        }
 
     def _estimate(self, counts: AnyArray, n: int) -> FloatArray:
         if self.blocks == 1:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from ldpcore.mechanisms import kernels
 from ldpcore.mechanisms.base import MAX_DOMAIN_SIZE, Mechanism
 from ldpcore.mechanisms.blocks import Key
 from ldpcore.mechanisms.options import checked_integer
+from ldpcore.mechanisms.packing import bytes_to_numbers, numbers_to_bytes, packed_width, weights
 from ldpcore.mechanisms.sampling import support_counts
-from ldpcore.shapes import AnyArray, IntArray
+from ldpcore.shapes import AnyArray, BoolArray, ByteArray, IntArray
 
 SHORT_PRIME = 2_642_239
 """The largest prime whose cube is below 2^64: three coefficients then are one 64-bit seed."""
@@ -101,6 +103,11 @@ class LocalHashing(Mechanism):
         """Bits of the seed and of the bucket."""
         return self.seed_bits + (self.buckets - 1).bit_length()
 
+    @property
+    def report_layout(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """One record a report."""
+        return HASH_REPORT, ()
+
     def _greatest_ratio(self) -> Fraction:
         return self.p * (self.buckets - 1) / (1 - self.p)
 
@@ -131,18 +138,69 @@ class LocalHashing(Mechanism):
         prime, buckets = np.uint64(self.prime), np.uint64(self.buckets)
         kernels.hashing.add_supports(_rows_of(reports), prime, buckets, tally)
 
-    def _check_reports(self, reports: AnyArray) -> None:
-        if reports.ndim != 1 or reports.dtype != HASH_REPORT:
-            raise self._reject(
-                f"are records (a0, a1, a2, bucket) of four uint32 with one axis, "
-                f"got {reports.dtype} of shape {reports.shape}"
-            )
-        if reports.size == 0:
-            return
-        if max(reports["a0"].max(), reports["a1"].max(), reports["a2"].max()) >= self.prime:
-            raise self._reject(f"have coefficients below {self.prime}, got a greater one")
-        if reports["bucket"].max() >= self.buckets:
-            raise self._reject(f"name a bucket below {self.buckets}, got {reports['bucket'].max()}")
+    def _supports(self, reports: AnyArray, cell: int) -> BoolArray:
+        return np.asarray(self.buckets_of(reports, cell) == reports["bucket"])
+
+    def buckets_of(self, reports: AnyArray, cell: int) -> IntArray:
+        """Return the bucket into which the hash of each report puts a cell; (n,) int64."""
+        a0, a1, a2 = (reports[name].astype(np.uint64) for name in ("a0", "a1", "a2"))
+        prime, place = np.uint64(self.prime), np.uint64(cell)
+        residue = ((a2 * place + a1) % prime * place + a0) % prime
+        return (residue * np.uint64(self.buckets) // prime).astype(np.int64)
+
+    def _check_encoded(self, encoded: AnyArray) -> None:
+        self._check_reports(encoded)
+
+    def _faults(self, reports: AnyArray) -> dict[str, BoolArray]:
+        greatest = np.maximum(np.maximum(reports["a0"], reports["a1"]), reports["a2"])
+        return {
+            "seed outside the family of hashes": greatest >= self.prime,
+            "bucket outside the hash": reports["bucket"] >= self.buckets,
+        }
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of the seed and of the bucket."""
+        return sum(self._seed_sizes) + self._bucket_size
+
+    @property
+    def _seed_sizes(self) -> tuple[int, ...]:
+        """Bytes of the numbers that make the seed: one of 8, or three of 4 with the long prime."""
+        return (8,) if self.prime == SHORT_PRIME else (4, 4, 4)
+
+    @property
+    def _bucket_size(self) -> int:
+        return packed_width((self.buckets - 1).bit_length())
+
+    def _pack(self, reports: AnyArray) -> ByteArray:
+        parts = [reports[name].astype(np.uint64) for name in ("a0", "a1", "a2")]
+        if len(self._seed_sizes) == 1:
+            prime = np.uint64(self.prime)
+            parts = [np.asarray(parts[0] + prime * (parts[1] + prime * parts[2]), np.uint64)]
+        seed = [numbers_to_bytes(part, size) for part, size in zip(parts, self._seed_sizes, strict=True)]
+        return np.hstack([*seed, numbers_to_bytes(reports["bucket"], self._bucket_size)])
+
+    def _unpack(self, payloads: ByteArray) -> AnyArray:
+        edges = np.cumsum([0, *self._seed_sizes])
+        parts = [bytes_to_numbers(payloads[:, low:high]) for low, high in pairwise(edges)]
+        if len(parts) == 1:
+            prime = np.uint64(self.prime)
+            parts = [parts[0] % prime, parts[0] // prime % prime, parts[0] // prime // prime]
+        reports = np.empty(len(payloads), HASH_REPORT)
+        for name, part in zip(("a0", "a1", "a2"), parts, strict=True):
+            reports[name] = part
+        reports["bucket"] = bytes_to_numbers(payloads[:, edges[-1] :])
+        return reports
+
+    def device_settings(self) -> dict[str, object]:
+        """Family of hashes, and weights of the own bucket and of any other."""
+        return {
+            "prime": self.prime,
+            "buckets": self.buckets,
+            **weights(self.ratio),
+            "seed_sizes": self._seed_sizes,
+            "size": self._bucket_size,
+        }
 
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> IntArray:
         return support_counts(true_counts, float(self.p), float(self.q), rng)

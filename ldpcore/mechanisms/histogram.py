@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.blocks import Key
 from ldpcore.mechanisms.unary import UnaryEncoding
 from ldpcore.rational import exp_floor
-from ldpcore.shapes import AnyArray, FloatArray, IntArray
+from ldpcore.shapes import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 
 GRID = 2**20
 """Steps of noise in one device: so fine that the variance is that of continuous noise to 13 digits."""
@@ -70,11 +70,13 @@ class SummationHistogramEncoding(Mechanism):
         """64 bits a cell."""
         return 64 * self.domain_size
 
+    @property
+    def report_layout(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """One int64 a cell."""
+        return np.dtype(np.int64), (self.domain_size,)
+
     def _greatest_ratio(self) -> None:
         return None
-
-    def _encode_block(self, values: IntArray, key: Key) -> AnyArray:  # noqa: ARG002 - nothing to draw
-        return values.astype(np.uint32)
 
     def _perturb_block(self, encoded: AnyArray, key: Key) -> AnyArray:
         rows = np.empty((encoded.size, self.domain_size), np.int64)
@@ -91,16 +93,28 @@ class SummationHistogramEncoding(Mechanism):
     def _aggregate_block(self, reports: AnyArray, tally: AnyArray) -> None:
         tally += reports.sum(axis=0)
 
-    def _check_encoded(self, encoded: AnyArray) -> None:
-        if encoded.ndim != 1 or encoded.dtype != np.uint32 or (encoded >= self.domain_size).any():
-            raise ParameterError("encoded", "encoded values are uint32 cells; pass what encode returned")
+    def _supports(self, reports: AnyArray, cell: int) -> BoolArray:
+        return np.asarray(reports[:, cell] >= GRID)
 
-    def _check_reports(self, reports: AnyArray) -> None:
-        if reports.ndim != 2 or reports.shape[1] != self.domain_size or reports.dtype != np.int64:
-            found = f"{reports.dtype} of shape {reports.shape}"
-            raise self._reject(f"are int64 of shape (n, {self.domain_size}), got {found}")
-        if reports.size and (reports.max() > LARGEST_ENTRY or reports.min() < -LARGEST_ENTRY):
-            raise self._reject(f"have entries within {LARGEST_ENTRY} of 0, got one further away")
+    def _faults(self, reports: AnyArray) -> dict[str, BoolArray]:
+        beyond = (reports > LARGEST_ENTRY) | (reports < -LARGEST_ENTRY)
+        return {"entry out of range": np.asarray(beyond.any(axis=1))}
+
+    def _pack(self, reports: AnyArray) -> ByteArray:
+        return np.ascontiguousarray(reports.astype("<i8")).view(np.uint8)
+
+    def _unpack(self, payloads: ByteArray) -> AnyArray:
+        return np.ascontiguousarray(payloads).view("<i8").astype(np.int64)
+
+    def device_settings(self) -> dict[str, object]:
+        """Grid, and the scale of the noise in its steps as a pair of whole numbers."""
+        scale = 2 * GRID / Fraction(self.epsilon)
+        return {
+            "cells": self.domain_size,
+            "grid": GRID,
+            "scale": scale.as_integer_ratio(),
+            "largest": LARGEST_ENTRY,
+        }
 
     def _support(self, counts: AnyArray, n: int) -> AnyArray:  # noqa: ARG002
         return counts / GRID

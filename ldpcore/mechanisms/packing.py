@@ -7,10 +7,11 @@ machine the bytes of a 64-bit word already lie in that order; on any other they 
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 
 import numpy as np
 
-from ldpcore.shapes import AnyArray, ByteArray
+from ldpcore.shapes import AnyArray, BoolArray, ByteArray
 
 
 def packed_width(bits: int) -> int:
@@ -34,7 +35,29 @@ def words_from_bytes(reports: ByteArray) -> AnyArray:
     return rows if sys.byteorder == "little" else rows.byteswap()
 
 
-def padding_is_clear(reports: ByteArray, bits: int) -> bool:
-    """Tell whether every bit above the last one is 0."""
+def padding_set(reports: ByteArray, bits: int) -> BoolArray:
+    """Tell which rows have a bit set above the last one."""
     used = bits % 8
-    return used == 0 or not (reports[:, -1] >> used).any()
+    return np.zeros(len(reports), bool) if used == 0 else np.asarray(reports[:, -1] >> used, bool)
+
+
+def numbers_to_bytes(numbers: AnyArray, width: int) -> ByteArray:
+    """Write (n,) non-negative integers below 256^width as (n, width) uint8, little-endian."""
+    return np.ascontiguousarray(numbers.astype("<u8")).view(np.uint8).reshape(-1, 8)[:, :width].copy()
+
+
+def bytes_to_numbers(payloads: ByteArray) -> AnyArray:
+    """Read (n, width) uint8, width at most 8, as (n,) uint64, little-endian."""
+    padded = np.zeros((len(payloads), 8), np.uint8)
+    padded[:, : payloads.shape[1]] = payloads
+    return padded.view("<u8").reshape(-1).astype(np.uint64)
+
+
+def bit_of(reports: ByteArray, place: int) -> BoolArray:
+    """Tell which of (n, bytes) packed rows have the bit at a place set."""
+    return np.asarray(reports[:, place >> 3] >> (place & 7) & 1, bool)
+
+
+def weights(ratio: Fraction) -> dict[str, int]:
+    """Return a ratio as the pair of whole numbers that the device client takes."""
+    return {"ratio": ratio.numerator, "one": ratio.denominator}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import bdtr, bdtrc
 
 from ldpcore.shapes import IntArray
 
@@ -31,3 +32,12 @@ def support_counts(true_counts: IntArray, p: float, q: float, rng: np.random.Gen
     own: IntArray = rng.binomial(true_counts, p)
     others: IntArray = rng.binomial(true_counts.sum() - true_counts, q)
     return own + others
+
+
+def binomial_range(trials: int, probability: float, *, failure: float) -> tuple[int, int]:
+    """Return (low, high) such that Bin(trials, probability) lies outside with at most this probability."""
+    places = np.arange(trials + 1)
+    low = int(np.searchsorted(bdtr(places, trials, probability), failure / 2, side="right"))
+    above = bdtrc(places, trials, probability)
+    high = int(np.argmax(above <= failure / 2))
+    return low, high

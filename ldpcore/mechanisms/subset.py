@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,8 +19,15 @@ from ldpcore.mechanisms import kernels
 from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.blocks import Key
 from ldpcore.mechanisms.options import checked_integer
-from ldpcore.mechanisms.packing import bytes_from_words, packed_width, padding_is_clear, words_from_bytes
-from ldpcore.shapes import AnyArray, IntArray
+from ldpcore.mechanisms.packing import (
+    bit_of,
+    bytes_from_words,
+    packed_width,
+    padding_set,
+    weights,
+    words_from_bytes,
+)
+from ldpcore.shapes import AnyArray, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,12 +111,14 @@ class SubsetSelection(Mechanism):
         """Bits that number all sets of k cells."""
         return (math.comb(self.domain_size, self.size) - 1).bit_length()
 
+    @property
+    def report_layout(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """Packed bits, ceil(domain_size / 8) bytes a report."""
+        return np.dtype(np.uint8), (packed_width(self.domain_size),)
+
     def _greatest_ratio(self) -> Fraction:
         # p is shared out among C(d - 1, k - 1) sets, 1 - p among C(d - 1, k); their ratio is k / (d - k).
         return self.p * (self.domain_size - self.size) / ((1 - self.p) * self.size)
-
-    def _encode_block(self, values: IntArray, key: Key) -> AnyArray:  # noqa: ARG002 - nothing to draw
-        return values.astype(np.uint32)
 
     def _perturb_block(self, encoded: AnyArray, key: Key) -> AnyArray:
         rows = np.empty((encoded.size, (self.domain_size + 63) // 64), np.uint64)
@@ -137,21 +146,29 @@ class SubsetSelection(Mechanism):
     def _aggregate_block(self, reports: AnyArray, tally: AnyArray) -> None:
         kernels.unary.add_rows(words_from_bytes(reports), tally)
 
-    def _check_encoded(self, encoded: AnyArray) -> None:
-        if encoded.ndim != 1 or encoded.dtype != np.uint32 or (encoded >= self.domain_size).any():
-            raise ParameterError("encoded", "encoded values are uint32 cells; pass what encode returned")
+    def _supports(self, reports: AnyArray, cell: int) -> BoolArray:
+        return bit_of(reports, cell)
 
-    def _check_reports(self, reports: AnyArray) -> None:
-        width = packed_width(self.domain_size)
-        if reports.ndim != 2 or reports.shape[1] != width or reports.dtype != np.uint8:
-            raise self._reject(
-                f"are uint8 of shape (n, {width}), got {reports.dtype} of shape {reports.shape}"
-            )
-        if not padding_is_clear(reports, self.domain_size):
-            raise self._reject("have the padding bits above the last cell clear, got one where they are set")
+    def _faults(self, reports: AnyArray) -> dict[str, BoolArray]:
         sizes = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
-        if (sizes != self.size).any():
-            raise self._reject(f"have exactly {self.size} bits set, got {sizes[sizes != self.size][0]}")
+        return {
+            "padding bits set": padding_set(reports, self.domain_size),
+            "impossible weight": np.asarray(sizes != self.size),
+        }
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of one bit a cell."""
+        return packed_width(self.domain_size)
+
+    def device_settings(self) -> dict[str, object]:
+        """Size of the set, and weights of a set with the own cell and of one without."""
+        return {
+            "cells": self.domain_size,
+            "picks": self.size,
+            **weights(self.ratio),
+            "size": self.payload_bytes,
+        }
 
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> IntArray:
         including = rng.binomial(true_counts, float(self.p))

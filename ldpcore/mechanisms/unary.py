@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from ldpcore.errors import ParameterError
 from ldpcore.mechanisms import kernels
 from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.blocks import Key
-from ldpcore.mechanisms.packing import bytes_from_words, packed_width, padding_is_clear, words_from_bytes
-from ldpcore.mechanisms.sampling import support_counts
+from ldpcore.mechanisms.packing import bit_of, bytes_from_words, packed_width, padding_set, words_from_bytes
+from ldpcore.mechanisms.sampling import binomial_range, support_counts
 from ldpcore.rational import root_ratio_of
-from ldpcore.shapes import AnyArray, IntArray
+from ldpcore.shapes import AnyArray, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,11 @@ class UnaryEncoding(Mechanism):
     def report_bits(self) -> int:
         """One bit a cell."""
         return self.domain_size
+
+    @property
+    def report_layout(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """Packed bits, ceil(domain_size / 8) bytes a report."""
+        return np.dtype(np.uint8), (packed_width(self.domain_size),)
 
     def _greatest_ratio(self) -> Fraction:
         return self.p * (1 - self.q) / ((1 - self.p) * self.q)
@@ -92,14 +97,26 @@ class UnaryEncoding(Mechanism):
                 "encoded", "encoded values have exactly one bit set each; pass what encode returned"
             )
 
-    def _check_reports(self, reports: AnyArray) -> None:
-        width = packed_width(self.domain_size)
-        if reports.ndim != 2 or reports.shape[1] != width or reports.dtype != np.uint8:
-            raise self._reject(
-                f"are uint8 of shape (n, {width}), got {reports.dtype} of shape {reports.shape}"
-            )
-        if not padding_is_clear(reports, self.domain_size):
-            raise self._reject("have the padding bits above the last cell clear, got one where they are set")
+    def _supports(self, reports: AnyArray, cell: int) -> BoolArray:
+        return bit_of(reports, cell)
+
+    def _faults(self, reports: AnyArray) -> dict[str, BoolArray]:
+        return {"padding bits set": padding_set(reports, self.domain_size)}
+
+    def _improbable(self, reports: AnyArray) -> BoolArray:
+        weight = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
+        others = self.domain_size - 1
+        fewest, most = binomial_range(others, float(self.q), failure=1e-9)
+        return np.asarray((weight < fewest) | (weight > most + 1))
+
+    def device_settings(self) -> dict[str, object]:
+        """Probabilities of a 1 at the own cell and at any other, as pairs of whole numbers."""
+        return {
+            "cells": self.domain_size,
+            "p": self.p.as_integer_ratio(),
+            "q": self.q.as_integer_ratio(),
+            "size": self.payload_bytes,
+        }
 
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> IntArray:
         # Bits are independent given the values and a cell's count uses only its own bits, so the counts

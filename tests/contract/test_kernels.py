@@ -351,7 +351,7 @@ def test_size_of_the_subset_is_checked(size: object) -> None:
 def test_a_set_of_another_size_is_refused() -> None:
     mechanism = make_mechanism("ss", epsilon=1.0, domain_size=12, k=3)
     mechanism.aggregate(np.array([[7, 0]], np.uint8))
-    for wrong, reason in (([3, 0], "exactly 3 bits set, got 2"), ([3, 16], "padding")):
+    for wrong, reason in (([3, 0], "impossible weight"), ([3, 16], "padding")):
         with pytest.raises(ParameterError, match=reason):
             mechanism.aggregate(np.array([wrong], np.uint8))
 
@@ -363,7 +363,7 @@ def test_noisy_histograms_add_up() -> None:
     assert np.array_equal(mechanism.aggregate(reports), reports.sum(axis=0))
     assert mechanism.estimate(reports.sum(axis=0), n=5) == pytest.approx(reports.sum(axis=0) / 2**20)
     reports[2, 3] = 2**53
-    with pytest.raises(ParameterError, match="further away"):
+    with pytest.raises(ParameterError, match="entry out of range"):
         mechanism.aggregate(reports)
 
 

@@ -364,14 +364,14 @@ def test_padding_bits_and_impossible_reports_are_refused() -> None:
         unary.aggregate(np.array([[0, 4]], np.uint8))
     unary.aggregate(np.array([[255, 3]], np.uint8))
     direct = make_mechanism("grr", epsilon=2.0, domain_size=10)
-    with pytest.raises(ParameterError, match="below 10, got 10"):
+    with pytest.raises(ParameterError, match="cell outside the domain"):
         direct.aggregate(np.array([10], np.uint32))
     hashed = make_mechanism("olh", epsilon=2.0, domain_size=10)
     report = hashed.privatize([3], rng=rng())
     for field, value in (("a0", 2_642_239), ("a2", 2**32 - 1), ("bucket", 8)):
         wrong = report.copy()
         wrong[field] = value
-        with pytest.raises(ParameterError, match=r"coefficients|bucket"):
+        with pytest.raises(ParameterError, match=r"seed outside|bucket outside"):
             hashed.aggregate(wrong)
 
 
