@@ -174,9 +174,9 @@ def receive(messages: Iterable[bytes], mechanism: Mechanism, domain_version: str
             payloads.append(message[HEADER_BYTES:])
         else:
             rejected[reason] += 1
-    reports, faulty = mechanism.unpack(payload_matrix(payloads, mechanism.payload_bytes))
-    rejected.update(faulty)
-    return Received(reports, dict(rejected))
+    unpacked = mechanism.unpack(payload_matrix(payloads, mechanism.payload_bytes))
+    rejected.update(unpacked.rejected)
+    return Received(unpacked.reports, dict(rejected))
 
 
 def payload_matrix(payloads: list[bytes], width: int) -> ByteArray:

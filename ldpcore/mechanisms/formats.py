@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms.options import checked_integer
 from ldpcore.shapes import AnyArray, BoolArray, ByteArray
+
+
+class Unpacked(NamedTuple):
+    """Reports that were read from payloads, which payloads they are, and what was left out by reason."""
+
+    reports: AnyArray
+    kept: BoolArray
+    rejected: dict[str, int]
 
 
 class ReportFormat(ABC):
@@ -56,7 +64,7 @@ class ReportFormat(ABC):
         self._check_reports(reports)
         return self._pack(reports)
 
-    def unpack(self, payloads: ByteArray) -> tuple[AnyArray, dict[str, int]]:
+    def unpack(self, payloads: ByteArray) -> Unpacked:
         """Turn payloads into reports, leaving out and counting those that no honest client sends.
 
         Parameters
@@ -66,9 +74,10 @@ class ReportFormat(ABC):
 
         Returns
         -------
-        tuple
-            The reports, at most n, and how many were left out for each reason. Reports that an honest
-            client sends less than once in 10^9 times count as "impossible weight".
+        Unpacked
+            The reports, at most n; which payloads they come from; and how many were left out for each
+            reason. Reports that an honest client sends less than once in 10^9 times count as "impossible
+            weight".
 
         Raises
         ------
@@ -82,17 +91,17 @@ class ReportFormat(ABC):
                 f"(n, {self.payload_bytes}), got {payloads.dtype} of shape {payloads.shape}",
             )
         reports = self._unpack(payloads)
-        good = np.ones(len(reports), bool)
+        kept = np.ones(len(reports), bool)
         rejected: dict[str, int] = {}
         for reason, found in (
             *self._faults(reports).items(),
             ("impossible weight", self._improbable(reports)),
         ):
-            count = int((found & good).sum())
+            count = int((found & kept).sum())
             if count:
                 rejected[reason] = count
-            good &= ~found
-        return reports[good], rejected
+            kept &= ~found
+        return Unpacked(reports[kept], kept, rejected)
 
     def supports(self, reports: AnyArray, cell: int) -> BoolArray:
         """Tell which reports support a cell; (n,) bool.
@@ -130,6 +139,28 @@ class ReportFormat(ABC):
                     f"{int(found.sum())} of {len(reports)} reports of {self.name} over {self.domain_size} "
                     f"cells cannot have come from a client: {reason}",
                 )
+
+    def distinguishing_events(self, reports: AnyArray, one: int, other: int) -> dict[str, BoolArray]:
+        """Tell which reports fall into the events that tell two cells apart best.
+
+        Parameters
+        ----------
+        reports
+            Reports of this mechanism, first axis n.
+        one, other
+            Two cells.
+
+        Returns
+        -------
+        dict
+            Name of the event to (n,) bool. The ratio of an event's probabilities under the two cells is the
+            likelihood ratio of the mechanism.
+        """
+        first, second = self.supports(reports, one), self.supports(reports, other)
+        return {
+            f"supports cell {one} and not {other}": first & ~second,
+            f"supports cell {other} and not {one}": second & ~first,
+        }
 
     @abstractmethod
     def _supports(self, reports: AnyArray, cell: int) -> BoolArray:

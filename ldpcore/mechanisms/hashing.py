@@ -148,6 +148,19 @@ class LocalHashing(Mechanism):
         residue = ((a2 * place + a1) % prime * place + a0) % prime
         return (residue * np.uint64(self.buckets) // prime).astype(np.int64)
 
+    def distinguishing_events(self, reports: AnyArray, one: int, other: int) -> dict[str, BoolArray]:
+        """Tell which reports support one cell only, and which hashes alone set the cells apart.
+
+        An honest hash does not depend on the cell, so the second kind is equally likely under both.
+        """
+        first, second = self.buckets_of(reports, one) == 0, self.buckets_of(reports, other) == 0
+        return {
+            # The zero-argument form of super does not work in dataclasses with slots.
+            **Mechanism.distinguishing_events(self, reports, one, other),
+            f"hash puts cell {one} into bucket 0 and not {other}": np.asarray(first & ~second),
+            f"hash puts cell {other} into bucket 0 and not {one}": np.asarray(second & ~first),
+        }
+
     def _check_encoded(self, encoded: AnyArray) -> None:
         self._check_reports(encoded)
 

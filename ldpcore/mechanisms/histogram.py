@@ -96,6 +96,14 @@ class SummationHistogramEncoding(Mechanism):
     def _supports(self, reports: AnyArray, cell: int) -> BoolArray:
         return np.asarray(reports[:, cell] >= GRID)
 
+    def distinguishing_events(self, reports: AnyArray, one: int, other: int) -> dict[str, BoolArray]:
+        """Tell which reports have at least 1 at one cell and at most 0 at the other."""
+        first, second = self.supports(reports, one), self.supports(reports, other)
+        return {
+            f"at least 1 at cell {one} and at most 0 at {other}": first & (reports[:, other] <= 0),
+            f"at least 1 at cell {other} and at most 0 at {one}": second & (reports[:, one] <= 0),
+        }
+
     def _faults(self, reports: AnyArray) -> dict[str, BoolArray]:
         beyond = (reports > LARGEST_ENTRY) | (reports < -LARGEST_ENTRY)
         return {"entry out of range": np.asarray(beyond.any(axis=1))}
