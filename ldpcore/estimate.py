@@ -257,7 +257,7 @@ def publication_threshold(
     Parameters
     ----------
     mechanism
-        A mechanism with p and q.
+        A mechanism whose variance of a cell depends on no other cell.
     n
         Number of reports.
     floor
@@ -270,7 +270,7 @@ def publication_threshold(
     ParameterError
         If the mechanism has no variance of this form, or a setting is outside its range.
     """
-    z = critical_value(confidence, correction=correction, cells=mechanism.domain_size, two_sided=False)
+    z = _publication_quantile(mechanism, confidence, correction)
     empty, slope = _variance_pair(mechanism)
     return floor + z * math.sqrt(max(n * empty + floor * slope, 0.0))
 
@@ -289,9 +289,9 @@ def publication_probability(
     Parameters
     ----------
     mechanism
-        A mechanism with p and q.
+        The randomiser.
     true_counts
-        Devices in each cell, any shape.
+        Devices in each cell, any shape; (domain_size,) where the variance of a cell depends on other cells.
     n
         Number of reports.
     floor
@@ -314,11 +314,10 @@ def publication_probability(
         alpha = level(1 - checked_confidence(confidence), mechanism.domain_size)
         support = smallest_support_rejecting(math.ceil(floor) - 1, n=n, p=p, q=q, alpha=alpha)
         return upper_tail(support, true, n=n, p=p, q=q)
-    threshold = publication_threshold(
-        mechanism, n=n, floor=floor, confidence=confidence, correction=correction
-    )
-    empty, slope = _variance_pair(mechanism)
-    deviation = np.sqrt(np.maximum(n * empty + true * slope, 0.0))
+    z = _publication_quantile(mechanism, confidence, correction)
+    base, slope = true_variance_terms(mechanism, true, n=n)
+    threshold = floor + z * np.sqrt(np.maximum(base + floor * slope, 0.0))
+    deviation = np.sqrt(np.maximum(base + true * slope, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.where(deviation > 0, (true - threshold) / deviation, np.copysign(np.inf, true - threshold))
     return np.asarray(ndtr(score), np.float64)
@@ -344,17 +343,22 @@ def expected_false_publications(
     return float(probability[true < floor].sum())
 
 
-def smallest_count(mechanism: FrequencyOracle, *, n: int, relative_error: float) -> float:
+def smallest_count(
+    mechanism: FrequencyOracle, *, n: int, relative_error: float, counts: npt.ArrayLike | None = None
+) -> float:
     """Return the smallest count whose standard error is at most the given share of it.
 
     Parameters
     ----------
     mechanism
-        A mechanism with p and q.
+        The randomiser.
     n
         Number of reports, at least 1.
     relative_error
         One standard error over the count, above 0.
+    counts
+        What `mechanism.aggregate` returned. Needed only where the variance of a cell depends on other
+        cells; the answer then is that of the cell with the greatest one, so that it holds in all.
 
     Returns
     -------
@@ -365,15 +369,51 @@ def smallest_count(mechanism: FrequencyOracle, *, n: int, relative_error: float)
     Raises
     ------
     ParameterError
-        If relative_error is not above 0, or the mechanism has no variance of this form.
+        If relative_error is not above 0, or the variance depends on other cells and no counts are given.
     """
     if not relative_error > 0:
         raise ParameterError(
             "relative_error", f"relative_error must be greater than 0, got {relative_error:g}; try 0.1"
         )
-    empty, slope = _variance_pair(mechanism)
+    if mechanism.variance_empty is None and counts is not None:
+        base, slope = mechanism.variance_terms(counts, n=n)
+    else:
+        empty, rate = _variance_pair(mechanism)
+        base, slope = np.array([n * empty]), np.array([rate])
     square = relative_error**2
-    return (slope + math.sqrt(slope**2 + 4 * n * square * empty)) / (2 * square)
+    return float(((slope + np.sqrt(slope**2 + 4 * square * base)) / (2 * square)).max())
+
+
+def true_variance_terms(
+    mechanism: FrequencyOracle, true_counts: FloatArray, *, n: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return (base, slope) such that the variance of a cell's estimate is base + count * slope at this truth.
+
+    Parameters
+    ----------
+    mechanism
+        The randomiser.
+    true_counts
+        Devices in each cell, any shape; (domain_size,) where the variance of a cell depends on other cells.
+    n
+        Number of reports.
+
+    Returns
+    -------
+    tuple of arrays
+        Two float64 arrays, shape of `true_counts`. The slope is that of the intervals: what other cells
+        add stays in the base.
+    """
+    empty, rate = mechanism.variance_empty, mechanism.variance_slope
+    if empty is not None and rate is not None:
+        return np.full(true_counts.shape, n * empty), np.full(true_counts.shape, rate)
+    # The slope depends on no count, so any counts give it.
+    _, slope = mechanism.variance_terms(np.zeros(mechanism.counts_shape), n=n)
+    return mechanism.variance(true_counts, n=n) - true_counts * slope, slope
+
+
+def _publication_quantile(mechanism: FrequencyOracle, confidence: float, correction: str) -> float:
+    return critical_value(confidence, correction=correction, cells=mechanism.domain_size, two_sided=False)
 
 
 def _variance_pair(mechanism: FrequencyOracle) -> tuple[float, float]:

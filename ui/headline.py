@@ -27,7 +27,9 @@ def headline(release: Release) -> str:
     """Return the answer in words."""
     scenario, population = release.scenario, release.population
     published = int(release.published.sum())
-    trusted = smallest_count(release.mechanism, n=population.size, relative_error=TRUSTED_ERROR)
+    trusted = smallest_count(
+        release.mechanism, n=population.size, relative_error=TRUSTED_ERROR, counts=release.counts
+    )
     noun = "devices" if population.unit == "device" else "trips"
     cells = count_of(population.domain.size, "cell")
     opening = f"At ε = {scenario.epsilon:g} and resolution {scenario.resolution}, "

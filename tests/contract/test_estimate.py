@@ -252,3 +252,40 @@ def test_a_million_devices_cost_a_blink(name: str) -> None:
         estimate_counts(mechanism, mechanism.sample_counts(true_counts, rng=rng), n=int(true_counts.sum()))
         used.append(time.process_time() - start)
     assert min(used) < 0.05
+
+
+@pytest.fixture
+def blocky() -> Mechanism:
+    """Hadamard response with blocks: devices of the own block add more to a variance than the others."""
+    return make_mechanism("hr", epsilon=3.0, domain_size=20, blocks=4)
+
+
+def test_publication_is_predicted_where_variances_depend_on_other_cells(blocky: Mechanism) -> None:
+    rng = np.random.default_rng(5)
+    true = np.full(20, 1_000)
+    true[:3] = (9_000, 4_000, 30_000)
+    n, floor = int(true.sum()), 3_000
+    rounds = 400
+    published = np.zeros(20)
+    for _ in range(rounds):
+        counts = blocky.sample_counts(true, rng=rng)
+        published += estimate_counts(blocky, counts, n=n).at_least >= floor
+    predicted = publication_probability(blocky, true, n=n, floor=floor)
+    assert ((predicted > 0.05) & (predicted < 0.95)).any()
+    # 20 binomial shares; five standard deviations and a hundredth for the normal law: fails once in 10^5.
+    spread = np.sqrt(predicted * (1 - predicted) / rounds)
+    assert (np.abs(published / rounds - predicted) <= 5 * spread + 0.01).all()
+
+
+def test_smallest_count_holds_in_the_worst_cell_where_cells_differ(blocky: Mechanism) -> None:
+    true = np.full(20, 1_000)
+    true[:3] = (9_000, 4_000, 30_000)
+    n = int(true.sum())
+    counts = blocky.sample_counts(true, rng=np.random.default_rng(1))
+    trusted = smallest_count(blocky, n=n, relative_error=0.1, counts=counts)
+    base, slope = blocky.variance_terms(counts, n=n)
+    errors = np.sqrt(base + trusted * slope) / trusted
+    assert errors.max() == pytest.approx(0.1)
+    assert errors.min() < 0.09
+    with pytest.raises(ParameterError, match="other cells"):
+        smallest_count(blocky, n=n, relative_error=0.1)
