@@ -26,6 +26,8 @@ GRID = 2**20
 
 LARGEST_ENTRY = 2**53 - 1
 
+_MOST_STEPS = 2**62
+
 _PAPER = "Locally Differentially Private Protocols for Frequency Estimation"
 _REFERENCE = f"T. Wang, J. Blocki, N. Li, S. Jha, {_PAPER}, 2017"
 
@@ -140,9 +142,27 @@ class SummationHistogramEncoding(Mechanism):
         # Discrete Laplace noise is the difference of two geometric numbers, and geometric numbers add up to
         # a negative binomial one.
         stop = -math.expm1(-1 / self._scale)
+        if devices * self._scale > _MOST_STEPS:
+            return true_counts * GRID + self._coarse_noise(devices, rng)
         plus: IntArray = rng.negative_binomial(devices, stop, self.domain_size)
         minus: IntArray = rng.negative_binomial(devices, stop, self.domain_size)
         return true_counts * GRID + plus - minus
+
+    def _coarse_noise(self, devices: int, rng: np.random.Generator) -> IntArray:
+        """Draw the summed noise where its geometric numbers leave 64 bits.
+
+        The noise then spans so many steps that continuous Laplace noise differs from it by less than a
+        floating-point number can tell.
+        """
+        plus, minus = rng.standard_gamma(devices, (2, self.domain_size))
+        steps = np.rint((plus - minus) * self._scale)
+        if np.abs(steps).max() > _MOST_STEPS:
+            raise ParameterError(
+                "epsilon",
+                f"epsilon {self.epsilon:g} with {devices} devices makes sums of {self.name} that 64 bits "
+                "cannot hold; try 0.01",
+            )
+        return np.asarray(steps, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ Distribution Estimation under Locally Differential Privacy*, 2018.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -28,6 +29,9 @@ from ldpcore.mechanisms.packing import (
     words_from_bytes,
 )
 from ldpcore.shapes import AnyArray, BoolArray, IntArray
+
+MOST_AT_ONCE = 10**9 - 1
+"""Devices that numpy's hypergeometric sampler takes at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,9 +175,20 @@ class SubsetSelection(Mechanism):
         }
 
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> IntArray:
-        including = rng.binomial(true_counts, float(self.p))
-        counts = including + _other_picks(including, self.size - 1, rng)
-        return counts + _other_picks(true_counts - including, self.size, rng)
+        counts = np.zeros(self.domain_size, np.int64)
+        for devices in _crowds(true_counts):
+            including = rng.binomial(devices, float(self.p))
+            counts += including + _other_picks(including, self.size - 1, rng)
+            counts += _other_picks(devices - including, self.size, rng)
+        return counts
+
+
+def _crowds(devices: IntArray) -> Iterator[IntArray]:
+    """Split devices into crowds that the hypergeometric sampler can take; their counts add up."""
+    ends = np.concatenate([[0], np.cumsum(devices)])
+    for start in range(0, max(int(ends[-1]), 1), MOST_AT_ONCE):
+        passed = np.clip(ends - start, 0, MOST_AT_ONCE)
+        yield passed[1:] - passed[:-1]
 
 
 def _other_picks(devices: IntArray, picks: int, rng: np.random.Generator) -> IntArray:
