@@ -91,6 +91,39 @@ def mechanisms(
 
 
 @app.command()
+def audit(
+    mechanism: Annotated[str, typer.Option(help="Randomiser; see the verb mechanisms.")] = DEFAULT.mechanism,
+    epsilon: Annotated[float, typer.Option(help="Privacy loss on the label.")] = DEFAULT.epsilon,
+    domain_size: Annotated[int, typer.Option(help="Number of cells.")] = 20,
+    trials: Annotated[int, typer.Option(help="Reports in each of the two worlds.")] = 20_000,
+    options: Annotated[str, typer.Option(help="Options of the randomiser, k=v,k=v.")] = "",
+    *,
+    as_json: Json = False,
+) -> None:
+    """Attack the on-device client and say which epsilon its reports prove."""
+    from ldpcore.privacy.audit import audit_mechanism
+
+    made = make_mechanism(mechanism, epsilon=epsilon, domain_size=domain_size, **parse_options(options))
+    _progress(f"making {2 * trials} reports on the device's own code")
+    start = time.perf_counter()
+    found = audit_mechanism(made, trials=trials)
+    answer = {
+        "mechanism": mechanism,
+        "epsilon": epsilon,
+        "epsilon_effective": made.epsilon_effective,
+        "epsilon_lower_bound": found.epsilon_lower_bound,
+        "max_certifiable": found.max_certifiable,
+        "passed": found.passed,
+        "best_event": found.findings[0].event,
+        "trials": trials,
+        "seconds": time.perf_counter() - start,
+    }
+    _print(answer, as_json=as_json)
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+@app.command()
 def trips(
     city: Annotated[str, typer.Option(help="Built-in city.")],
     devices: Annotated[int, typer.Option(help="Number of devices.")],
