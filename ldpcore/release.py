@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpcore.estimate import Estimates
+from ldpcore.domain import Domain
+from ldpcore.errors import ParameterError
+from ldpcore.estimate import Estimates, estimate_counts
 from ldpcore.mechanisms import FrequencyOracle
 from ldpcore.metrics import Figures
 from ldpcore.population import Population
 from ldpcore.settings import Scenario
-from ldpcore.shapes import BoolArray, ByteArray, IntArray
+from ldpcore.shapes import AnyArray, BoolArray, ByteArray, IntArray
 
 
 class Status(IntEnum):
@@ -82,23 +84,90 @@ class Release:
         truth
             Whether the column ``true_count`` is added, which no server could publish.
         """
-        domain, estimates = self.population.domain, self.estimates
-        support = self.mechanism.support(self.counts, n=self.population.size)
-        columns: dict[str, Any] = {
-            "cell": domain.cell_ids(),
-            "resolution": np.full(domain.size, domain.resolution, dtype=np.int64),
-            "reports": np.full(domain.size, self.population.size, dtype=np.int64),
-            "support": support,
-            "estimate": estimates.estimate,
-            "std_error": estimates.std_error,
-            "ci_low": estimates.ci_low,
-            "ci_high": estimates.ci_high,
-            "at_least": estimates.at_least,
-            "status": np.array([status.word for status in Status])[self.status],
-        }
-        if truth:
-            columns["true_count"] = self.population.true_counts
-        return pd.DataFrame(columns)
+        return release_frame(
+            self.population.domain,
+            self.mechanism,
+            self.counts,
+            self.estimates,
+            self.status,
+            n=self.population.size,
+            true_counts=self.population.true_counts if truth else None,
+        )
+
+
+def release_frame(
+    domain: Domain,
+    mechanism: FrequencyOracle,
+    counts: AnyArray,
+    estimates: Estimates,
+    status: ByteArray,
+    *,
+    n: int,
+    true_counts: IntArray | None = None,
+) -> pd.DataFrame:
+    """Return the columns of a release, one row per cell of the domain.
+
+    Parameters
+    ----------
+    domain
+        The ordered cells.
+    mechanism, counts
+        Whose reports were counted, and the count.
+    estimates, status
+        Per cell of the domain.
+    n
+        Number of reports.
+    true_counts
+        (d,) int64 where the truth is known and wanted.
+    """
+    columns: dict[str, Any] = {
+        "cell": domain.cell_ids(),
+        "resolution": np.full(domain.size, domain.resolution, dtype=np.int64),
+        "reports": np.full(domain.size, n, dtype=np.int64),
+        "support": mechanism.support(counts, n=n),
+        "estimate": estimates.estimate,
+        "std_error": estimates.std_error,
+        "ci_low": estimates.ci_low,
+        "ci_high": estimates.ci_high,
+        "at_least": estimates.at_least,
+        "status": np.array([status.word for status in Status])[status],
+    }
+    if true_counts is not None:
+        columns["true_count"] = true_counts
+    return pd.DataFrame(columns)
+
+
+def release_of_reports(
+    domain: Domain,
+    mechanism: FrequencyOracle,
+    counts: AnyArray,
+    *,
+    n: int,
+    floor: int,
+    confidence: float,
+    correction: str,
+    interval: str,
+) -> pd.DataFrame:
+    """Return the release of reports that were collected, whose truth nobody knows.
+
+    Parameters
+    ----------
+    domain, mechanism, counts, n
+        What was counted: cells, randomiser, statistic, and number of reports.
+    floor, confidence, correction, interval
+        The rules of publishing, as in `Scenario`.
+
+    Raises
+    ------
+    ParameterError
+        If there are no reports, which is no data and not zero.
+    """
+    if n == 0:
+        raise ParameterError("files", "No data: the files hold no report that can be counted.")
+    estimates = estimate_counts(
+        mechanism, counts, n=n, confidence=confidence, correction=correction, interval=interval
+    )
+    return release_frame(domain, mechanism, counts, estimates, decide(estimates, floor=floor), n=n)
 
 
 def decide(estimates: Estimates, *, floor: int) -> ByteArray:

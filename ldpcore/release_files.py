@@ -76,56 +76,63 @@ def escape_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     return safe
 
 
-def csv_bytes(release: Release, *, truth: bool) -> bytes:
-    """Return the table as CSV, UTF-8, one row per cell, numbers in full precision."""
-    text: str = escape_formulas(release.frame(truth=truth)).to_csv(index=False, lineterminator="\n")
+def csv_bytes(frame: pd.DataFrame, about: Mapping[str, Any]) -> bytes:  # noqa: ARG001 - CSV has no place for it
+    """Return a table as CSV, UTF-8, one row per cell, numbers in full precision."""
+    text: str = escape_formulas(frame).to_csv(index=False, lineterminator="\n")
     return text.encode()
 
 
-def geojson_bytes(release: Release, *, truth: bool) -> bytes:
-    """Return the table as GeoJSON, one hexagon per cell, longitude before latitude as the format has it."""
-    frame = release.frame(truth=truth)
-    records = frame.to_dict(orient="records")
+def geojson_bytes(frame: pd.DataFrame, about: Mapping[str, Any]) -> bytes:
+    """Return a table as GeoJSON, one hexagon per cell, longitude before latitude as the format has it."""
     features = [
         {"type": "Feature", "id": row["cell"], "geometry": _hexagon(row["cell"]), "properties": _finite(row)}
-        for row in records
+        for row in frame.to_dict(orient="records")
     ]
-    collection = {
-        "type": "FeatureCollection",
-        "ldp_atlas": sidecar(release, truth=truth),
-        "features": features,
-    }
+    collection = {"type": "FeatureCollection", "ldp_atlas": dict(about), "features": features}
     return json.dumps(collection, separators=(",", ":"), allow_nan=False).encode()
 
 
-def geoparquet_bytes(release: Release, *, truth: bool) -> bytes:
-    """Return the table as GeoParquet in WGS 84, the scenario in its metadata under ``ldp_atlas``."""
+def geoparquet_bytes(frame: pd.DataFrame, about: Mapping[str, Any]) -> bytes:
+    """Return a table as GeoParquet in WGS 84, what it is about in its metadata under ``ldp_atlas``."""
     import geopandas
     import pyarrow.parquet as pq
     import shapely
 
-    frame = release.frame(truth=truth)
     hexagons = [shapely.geometry.shape(_hexagon(cell)) for cell in frame["cell"]]
     plain = io.BytesIO()
     geopandas.GeoDataFrame(frame, geometry=hexagons, crs="EPSG:4326").to_parquet(plain, index=False)
     plain.seek(0)
     table = pq.read_table(plain)
-    note = json.dumps(sidecar(release, truth=truth)).encode()
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"ldp_atlas": note})
+    metadata = {**(table.schema.metadata or {}), b"ldp_atlas": json.dumps(dict(about)).encode()}
     out = io.BytesIO()
-    pq.write_table(table, out)
+    pq.write_table(table.replace_schema_metadata(metadata), out)
     return out.getvalue()
 
 
-def sidecar_bytes(release: Release, *, truth: bool) -> bytes:
-    """Return the sidecar as JSON text, indented for people."""
-    return json.dumps(sidecar(release, truth=truth), indent=2, ensure_ascii=False).encode()
-
-
-WRITERS: Final[Mapping[str, Callable[..., bytes]]] = MappingProxyType(
+WRITERS: Final[Mapping[str, Callable[[pd.DataFrame, Mapping[str, Any]], bytes]]] = MappingProxyType(
     {".csv": csv_bytes, ".geojson": geojson_bytes, ".parquet": geoparquet_bytes}
 )
-"""How a release becomes bytes, by the ending of the file's name."""
+"""How a table and what it is about become bytes, by the ending of the file's name."""
+
+
+def release_bytes(release: Release, ending: str, *, truth: bool) -> bytes:
+    """Return a release as the bytes of a file.
+
+    Parameters
+    ----------
+    release
+        The run.
+    ending
+        A key of `WRITERS`.
+    truth
+        Whether the truth is added, which no server could publish.
+    """
+    return WRITERS[ending](release.frame(truth=truth), sidecar(release, truth=truth))
+
+
+def sidecar_bytes(about: Mapping[str, Any]) -> bytes:
+    """Return what a table is about as JSON text, indented for people."""
+    return json.dumps(dict(about), indent=2, ensure_ascii=False).encode()
 
 
 def require_writable(path: Path) -> None:
@@ -144,16 +151,21 @@ def require_writable(path: Path) -> None:
 
 
 def write_release(release: Release, path: Path, *, truth: bool) -> list[Path]:
-    """Write the table and its sidecar; the name's ending chooses the format.
+    """Write a release and its sidecar; the name's ending chooses the format.
 
     Returns
     -------
     The files written: the table, and ``NAME.scenario.json`` beside it.
     """
+    return write_table(release.frame(truth=truth), sidecar(release, truth=truth), path)
+
+
+def write_table(frame: pd.DataFrame, about: Mapping[str, Any], path: Path) -> list[Path]:
+    """Write a table of cells and what it is about beside it, as for `write_release`."""
     require_writable(path)
-    path.write_bytes(WRITERS[path.suffix.lower()](release, truth=truth))
+    path.write_bytes(WRITERS[path.suffix.lower()](frame, about))
     beside = path.with_name(path.name + ".scenario.json")
-    beside.write_bytes(sidecar_bytes(release, truth=truth))
+    beside.write_bytes(sidecar_bytes(about))
     return [path, beside]
 
 

@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from ldpcore.estimate import estimate_counts
-from ldpcore.mechanisms import FrequencyOracle, make_mechanism
+from ldpcore.mechanisms import FrequencyOracle, Mechanism, make_mechanism
 from ldpcore.metrics import compare
 from ldpcore.population import Population, population_of
 from ldpcore.release import Release, Status, decide
@@ -79,7 +79,7 @@ def run_population(scenario: Scenario, population: Population) -> Release:
     )
 
 
-def scenario_mechanism(scenario: Scenario, population: Population) -> FrequencyOracle:
+def scenario_mechanism(scenario: Scenario, population: Population) -> Mechanism:
     """Return the randomiser of a scenario for the domain of its population."""
     return make_mechanism(
         scenario.mechanism,

@@ -13,7 +13,7 @@ import streamlit as st
 
 from ldpcore.population import DROPPED_WORDS, UNITS
 from ldpcore.release import Release, Status
-from ldpcore.release_files import WRITERS, sidecar_bytes
+from ldpcore.release_files import WRITERS, release_bytes, sidecar, sidecar_bytes
 from ldpcore.trips.cities import CITIES, city_land_geojson
 from ui import assets, legend
 from ui.explore_map import STATUS_SENTENCES, Choices, MapContent, map_content
@@ -337,6 +337,10 @@ def data_flow(release: Release) -> None:
             )
 
 
+def _sidecar_of(release: Release, *, truth: bool) -> bytes:
+    return sidecar_bytes(sidecar(release, truth=truth))
+
+
 def downloads(release: Release) -> None:
     """Offer the two tables, built when opened and not before."""
     panel = st.expander("Download", key="open_download", on_change="rerun")
@@ -353,18 +357,18 @@ def downloads(release: Release) -> None:
         ):
             st.write(f"**{name}.** {what}")
             with st.container(horizontal=True):
-                for ending, write in WRITERS.items():
+                for ending in WRITERS:
                     stem = f"{name.lower()}_{release.scenario.city or 'own'}_r{release.scenario.resolution}"
                     st.download_button(
                         FILE_WORDS[ending],
-                        data=partial(write, release, truth=truth),
+                        data=partial(release_bytes, release, ending, truth=truth),
                         file_name=f"{stem}{ending}",
                         on_click="ignore",
                         key=f"download_{name}_{ending}",
                     )
                 st.download_button(
                     "Scenario (JSON)",
-                    data=partial(sidecar_bytes, release, truth=truth),
+                    data=partial(_sidecar_of, release, truth=truth),
                     file_name=f"{name.lower()}.scenario.json",
                     on_click="ignore",
                     key=f"download_{name}_sidecar",

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ldpcore.cli import main
-from ldpcore.release_files import csv_bytes
+from ldpcore.release_files import release_bytes
 from ldpcore.scenario import run
 from ldpcore.settings import Scenario
 
@@ -55,6 +55,12 @@ def answer(capsys, *words: str):
         "trips --city atlantis --devices 5 --out t.csv",
         "trips --city tokyo --devices 5 --out t.xlsx",
         "trips --city tokyo",
+        "perturb --devices 5",
+        "perturb --devices 5 --out r.csv",
+        "perturb --devices 5 --device --seed 1 --out r.parquet",
+        "aggregate missing.parquet",
+        "audit --epsilon 0",
+        "audit --trials 1",
         "sing",
     ],
 )
@@ -135,7 +141,7 @@ def test_a_link_and_its_command_give_identical_numbers(capsys, tmp_path) -> None
     words = shlex.split(scenario.to_command(out=str(out)))
     assert main(words[3:]) == 0
     capsys.readouterr()
-    assert out.read_bytes() == csv_bytes(run(scenario), truth=True)
+    assert out.read_bytes() == release_bytes(run(scenario), ".csv", truth=True)
     assert len(pd.read_csv(out)) > 100
 
 
@@ -144,3 +150,44 @@ def test_a_table_is_printed_without_json(capsys) -> None:
     captured = capsys.readouterr()
     assert "domain_size" in captured.out
     assert captured.err == ""
+
+
+def test_report_files_are_counted_by_domain_and_parameters(capsys, tmp_path) -> None:
+    made = [
+        ("a", ["--resolution", "6", "--epsilon", "1", "--mechanism", "olh"], 4000),
+        ("b", ["--resolution", "6", "--epsilon", "1", "--mechanism", "olh", "--seed", "2"], 3000),
+        ("c", ["--resolution", "6", "--epsilon", "2", "--mechanism", "olh"], 2000),
+        ("d", ["--resolution", "5", "--epsilon", "1", "--mechanism", "grr", "--device"], 500),
+    ]
+    for name, words, devices in made:
+        out = tmp_path / f"{name}.parquet"
+        written = answer(capsys, "perturb", "--devices", str(devices), "--out", str(out), *words)
+        assert written["reports"] == devices
+    files = [str(tmp_path / f"{name}.parquet") for name, _, _ in made]
+    counted = answer(capsys, "aggregate", *files, "--out", str(tmp_path / "r.csv"))
+    assert [group["reports"] for group in counted["groups"]] == [7000, 2000, 500]
+    assert counted["rejected"] == {}
+    releases = sorted(path.name for path in tmp_path.glob("r.*.csv"))
+    assert len(releases) == 3
+    domain = counted["groups"][2]["domain_version"]
+    frame = pd.read_csv(tmp_path / f"r.{domain}.csv")
+    assert "true_count" not in frame.columns
+    assert frame["reports"].unique().tolist() == [500]
+
+
+def test_one_report_file_gives_the_release_of_the_run_by_reports(capsys, tmp_path) -> None:
+    reports, release = tmp_path / "reports.parquet", tmp_path / "release.csv"
+    words = ["--devices", "20000", "--resolution", "6", "--mechanism", "oue", "--seed", "3"]
+    answer(capsys, "perturb", "--out", str(reports), *words)
+    answer(capsys, "aggregate", str(reports), "--floor", "40", "--out", str(release))
+    run_release = run(Scenario(devices=20000, resolution=6, seed=3, floor=40, per_report=True))
+    frame = pd.read_csv(release)
+    assert frame["estimate"].tolist() == run_release.estimates.estimate.tolist()
+    assert frame["status"].tolist() == run_release.frame(truth=False)["status"].tolist()
+
+
+def test_the_audit_passes_the_client_that_ships(capsys) -> None:
+    found = answer(capsys, "audit", "--mechanism", "grr", "--epsilon", "1", "--trials", "5000")
+    assert found["passed"] is True
+    assert 0 < found["epsilon_lower_bound"] <= found["epsilon_effective"] <= 1
+    assert found["max_certifiable"] > 1

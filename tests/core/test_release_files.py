@@ -11,14 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpcore.errors import ParameterError
-from ldpcore.release_files import (
-    csv_bytes,
-    escape_formulas,
-    geojson_bytes,
-    geoparquet_bytes,
-    require_writable,
-    write_release,
-)
+from ldpcore.release_files import escape_formulas, release_bytes, require_writable, write_release
 from ldpcore.scenario import run
 from ldpcore.settings import Scenario
 
@@ -42,17 +35,21 @@ def release():
 
 
 def test_the_release_holds_no_truth(release) -> None:
-    frame = pd.read_csv(io.BytesIO(csv_bytes(release, truth=False)))
+    frame = pd.read_csv(io.BytesIO(release_bytes(release, ".csv", truth=False)))
     assert list(frame.columns) == COLUMNS
-    for content in (csv_bytes(release, truth=False), geojson_bytes(release, truth=False)):
+    for content in (
+        release_bytes(release, ".csv", truth=False),
+        release_bytes(release, ".geojson", truth=False),
+    ):
         assert b"true_count" not in content
     assert (
-        "true_count" not in geopandas.read_parquet(io.BytesIO(geoparquet_bytes(release, truth=False))).columns
+        "true_count"
+        not in geopandas.read_parquet(io.BytesIO(release_bytes(release, ".parquet", truth=False))).columns
     )
 
 
 def test_the_comparison_adds_the_truth_in_full_precision(release) -> None:
-    frame = pd.read_csv(io.BytesIO(csv_bytes(release, truth=True)))
+    frame = pd.read_csv(io.BytesIO(release_bytes(release, ".csv", truth=True)))
     assert list(frame.columns) == [*COLUMNS, "true_count"]
     assert frame["true_count"].tolist() == release.population.true_counts.tolist()
     assert frame["estimate"].tolist() == release.estimates.estimate.tolist()
@@ -61,7 +58,7 @@ def test_the_comparison_adds_the_truth_in_full_precision(release) -> None:
 
 
 def test_geoparquet_carries_hexagons_and_the_scenario(release) -> None:
-    content = geoparquet_bytes(release, truth=True)
+    content = release_bytes(release, ".parquet", truth=True)
     frame = geopandas.read_parquet(io.BytesIO(content))
     assert frame.crs.to_epsg() == 4326
     first = frame.iloc[0]
@@ -75,7 +72,7 @@ def test_geoparquet_carries_hexagons_and_the_scenario(release) -> None:
 
 
 def test_geojson_has_longitude_first_and_one_feature_per_cell(release) -> None:
-    document = json.loads(geojson_bytes(release, truth=False))
+    document = json.loads(release_bytes(release, ".geojson", truth=False))
     assert len(document["features"]) == release.population.domain.size
     longitude, latitude = document["features"][0]["geometry"]["coordinates"][0][0]
     assert -75 < longitude < -73
@@ -88,7 +85,7 @@ def test_the_sidecar_makes_the_release_again(release, tmp_path) -> None:
     assert note["table"] == "comparison"
     scenario, problems = Scenario.from_params(note["link"])
     assert not problems
-    assert csv_bytes(run(scenario), truth=True) == table.read_bytes()
+    assert release_bytes(run(scenario), ".csv", truth=True) == table.read_bytes()
     assert note["mechanism"]["p"]
 
 
@@ -108,4 +105,4 @@ def test_a_name_that_cannot_be_written_is_refused_before_the_run(name: str, tmp_
 
 def test_a_redraw_is_another_release(release) -> None:
     other = run(replace(release.scenario, draw=1))
-    assert csv_bytes(other, truth=False) != csv_bytes(release, truth=False)
+    assert release_bytes(other, ".csv", truth=False) != release_bytes(release, ".csv", truth=False)

@@ -1,0 +1,200 @@
+"""The verbs about reports: make report files, count them, attack the client that makes them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldpcore.console import (
+    AreaOption,
+    CityOption,
+    ConfidenceOption,
+    CorrectionOption,
+    CrsOption,
+    DayOption,
+    DevicesOption,
+    EpsilonOption,
+    FloorOption,
+    HourOption,
+    IntervalOption,
+    Json,
+    MapOption,
+    MechanismOption,
+    OptionsOption,
+    QueryOption,
+    ResolutionOption,
+    TimezoneOption,
+    TripsOption,
+    ZonesOption,
+    note,
+    print_answer,
+    progress,
+    read_scenario,
+)
+from ldpcore.errors import ParameterError
+from ldpcore.mechanisms import make_mechanism, parse_options
+from ldpcore.settings import DEFAULT
+
+app = typer.Typer()
+
+
+@app.command()
+def perturb(
+    out: Annotated[Path, typer.Option(help="Report file to write, .parquet.")],
+    city: CityOption = None,
+    devices: DevicesOption = None,
+    trips: TripsOption = None,
+    area: AreaOption = None,
+    zones: ZonesOption = None,
+    crs: CrsOption = None,
+    column: MapOption = None,
+    timezone: TimezoneOption = None,
+    query: QueryOption = DEFAULT.query,
+    resolution: ResolutionOption = DEFAULT.resolution,
+    mechanism: MechanismOption = DEFAULT.mechanism,
+    epsilon: EpsilonOption = DEFAULT.epsilon,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of trips and simulated randomisation; not with --device.")
+    ] = None,
+    hour: HourOption = None,
+    day: DayOption = None,
+    options: OptionsOption = "",
+    device: Annotated[
+        bool, typer.Option("--device", help="Use the client that ships: cryptographic coins, no seed.")
+    ] = False,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Write one randomised report per device to a file."""
+    from ldpcore.population import population_of
+    from ldpcore.reports import perturb_to_file
+    from ldpcore.scenario import noise_generator, scenario_mechanism
+
+    if device and seed is not None:
+        raise ParameterError("seed", "The client that ships takes no seed; leave out --seed or --device.")
+    if out.suffix.lower() != ".parquet" or not out.parent.is_dir():
+        raise ParameterError(
+            "out",
+            f"--out must be a .parquet file in a folder that exists, got {str(out)!r}; try reports.parquet.",
+        )
+    scenario, table = read_scenario(
+        {
+            "query": query,
+            "resolution": resolution,
+            "mechanism": mechanism,
+            "options": tuple(sorted(parse_options(options).items())),
+            "epsilon": epsilon,
+            "seed": DEFAULT.seed if seed is None else seed,
+            "hour": hour,
+            "day": day,
+        },
+        devices=devices,
+        trips=trips,
+        place={"city": city, "area": area, "timezone": timezone},
+        reading={"zones": zones, "crs": crs, "mapping": column},
+    )
+    population = population_of(scenario, table, with_values=True)
+    assert population.values is not None  # noqa: S101 - asked for with values
+    for sentence in population.notes:
+        note(sentence)
+    made = scenario_mechanism(scenario, population)
+    progress(f"making {population.size} reports")
+    written = perturb_to_file(
+        out,
+        population.values,
+        made,
+        population.domain,
+        rng=None if device else noise_generator(scenario),
+        context={"query": query, "day": day, "hour": hour, "unit": population.unit},
+    )
+    print_answer(written._asdict(), as_json=as_json)
+
+
+@app.command()
+def aggregate(
+    files: Annotated[list[Path], typer.Argument(help="Report files of the verb perturb.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Release to write, without truth: .csv, .geojson or .parquet.")
+    ] = None,
+    floor: FloorOption = DEFAULT.floor,
+    confidence: ConfidenceOption = DEFAULT.confidence,
+    correction: CorrectionOption = DEFAULT.correction,
+    interval: IntervalOption = DEFAULT.interval,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Count report files and publish; domains and parameters are never mixed."""
+    from ldpcore.release import release_of_reports
+    from ldpcore.release_files import require_writable, write_table
+    from ldpcore.reports import aggregate_files
+
+    if out is not None:
+        require_writable(out)
+    start = time.perf_counter()
+    counted = aggregate_files(files)
+    groups = []
+    for group in counted.groups:
+        frame = release_of_reports(
+            group.domain,
+            group.mechanism,
+            group.counts,
+            n=group.reports,
+            floor=floor,
+            confidence=confidence,
+            correction=correction,
+            interval=interval,
+        )
+        described = {
+            "domain_version": group.domain.version,
+            "parameters": group.mechanism.parameters(),
+            "reports": group.reports,
+        }
+        groups.append(described)
+        if out is not None:
+            # Several groups are several releases: names carry the domain, and the parameters where one
+            # domain was reported with several.
+            same_domain = sum(other.domain.version == group.domain.version for other in counted.groups) > 1
+            name = f".{group.domain.version}" if len(counted.groups) > 1 else ""
+            name += f".{group.mechanism.parameters_version}" if same_domain else ""
+            rules = {"floor": floor, "confidence": confidence, "correction": correction, "interval": interval}
+            about = {"table": "release", **described, "rules": rules, "contexts": list(group.contexts)}
+            write_table(frame, about, out.with_name(f"{out.stem}{name}{out.suffix}"))
+    seconds = time.perf_counter() - start
+    answer = {"groups": groups, "rejected": counted.rejected, "seconds": seconds}
+    print_answer(answer, as_json=as_json)
+
+
+@app.command()
+def audit(
+    mechanism: MechanismOption = DEFAULT.mechanism,
+    epsilon: EpsilonOption = DEFAULT.epsilon,
+    domain_size: Annotated[int, typer.Option(help="Number of cells.")] = 20,
+    trials: Annotated[int, typer.Option(help="Reports in each of the two worlds.")] = 20_000,
+    options: OptionsOption = "",
+    *,
+    as_json: Json = False,
+) -> None:
+    """Attack the on-device client and say which epsilon its reports prove."""
+    from ldpcore.privacy.audit import audit_mechanism
+
+    made = make_mechanism(mechanism, epsilon=epsilon, domain_size=domain_size, **parse_options(options))
+    progress(f"making {2 * trials} reports on the device's own code")
+    start = time.perf_counter()
+    found = audit_mechanism(made, trials=trials)
+    answer = {
+        "mechanism": mechanism,
+        "epsilon": epsilon,
+        "epsilon_effective": made.epsilon_effective,
+        "epsilon_lower_bound": found.epsilon_lower_bound,
+        "max_certifiable": found.max_certifiable,
+        "passed": found.passed,
+        "best_event": found.findings[0].event,
+        "trials": trials,
+        "seconds": time.perf_counter() - start,
+    }
+    print_answer(answer, as_json=as_json)
+    if not found.passed:
+        raise typer.Exit(1)
