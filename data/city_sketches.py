@@ -39,8 +39,8 @@ class Sketch(NamedTuple):
     centres: tuple[Centre, ...]
     quiet: tuple[Quiet, ...]
     active_share: float = 0.53
-    log_sd: float = 1.12
-    length_mu: float = 0.99
+    log_sd: float = 1.13
+    length_mu: float = 1.01
     reach: float = 1.0
 
 
@@ -225,6 +225,7 @@ SKETCHES: dict[str, Sketch] = {
             Quiet("Arakawa floodplain", 35.8000, 139.6500, 1.8),
             Quiet("Keihin works", 35.5100, 139.7500, 2.2),
         ),
+        log_sd=1.09,
     ),
     "helsinki": Sketch(
         (
@@ -292,5 +293,6 @@ SKETCHES: dict[str, Sketch] = {
             Quiet("Philippi farms", -34.0300, 18.5450, 2.2),
             Quiet("Blaauwberg", -33.7500, 18.4850, 2.8),
         ),
+        log_sd=1.12,
     ),
 }

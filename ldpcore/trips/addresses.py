@@ -166,8 +166,8 @@ class AddressBook:
         """
         count = np.diff(self.zone_first[_DRAWN_FROM[place][0]])
         ratio = self._zone_distance_m / float(self.reach_m[place])
-        spread = 1.0 + ratio * ratio
-        falling = _KERNEL_SCALE / (spread * spread * spread) * self._affinity
+        spread = (1.0 + ratio * ratio) * (1.0 + ratio * ratio)
+        falling = _KERNEL_SCALE / (spread * spread) * self._affinity
         np.fill_diagonal(falling, _KERNEL_SCALE * self.local_factor)
         # Bounded, so that a row sums below 2^32.
         weights: IntArray = np.minimum(falling, _KERNEL_CEILING).astype(np.int64) * count
