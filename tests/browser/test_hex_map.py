@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -406,3 +407,14 @@ def test_online_tiles_are_asked_for_only_when_given(open_map: Open):
 def test_a_base_path_and_a_deep_page_find_their_files(open_map: Open, serve: Callable[..., Server]):
     opened = open_map(server=serve(APPS / "map_app.py", "--server.baseUrlPath", "some/where"))
     assert distinct(opened.pixels()) > 25
+
+
+@pytest.mark.parametrize(("query", "width"), [("", 1440), ("dark=1", 1440), ("", 390)])
+def test_the_map_has_no_finding_of_axe(open_map: Open, query: str, width: int):
+    scheme = "dark" if "dark" in query else "light"
+    opened = open_map(query, width=width, color_scheme=scheme)
+    results = Axe().run(
+        opened.page, context=".atlas-map, [data-testid=legend]", options={"resultTypes": ["violations"]}
+    )
+    found = [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in results.response["violations"]]
+    assert found == []

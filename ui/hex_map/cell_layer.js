@@ -1,8 +1,8 @@
 // The layer that draws the cells of one panel: colour, hairline and hatching in one pass.
 //
-// deck.gl's own hexagons go through its projection code for every corner of every cell at every
-// frame, which a machine without a graphics card feels: half a second for three panels of 2,400
-// cells. The map is flat and north is up, so here the projection is one multiplication and one
+// deck.gl's own hexagons are instances of one shape, and go through its projection code for every
+// corner of every cell at every frame. A machine without a graphics card feels both: half a second
+// for three panels of 2,400 cells. The map is flat and north is up, so here the projection is one multiplication and one
 // addition, worked out in double precision once per panel.
 //
 // A cell that is not published is filled with the colour of the land and crossed by lines at 45
@@ -51,31 +51,18 @@ const cellsModule = {
   },
 };
 
-// Corners 0 to 5 and, as 6, the middle. `vInner` is 0 on the sides and 1 in the middle, so times
-// the apothem it is the distance to the nearest side.
+// The third number of a place is 0 on the sides of a cell and 1 in its middle, so times the apothem it
+// is the distance to the nearest side.
 const vs = `#version 300 es
-in vec4 cornersA;
-in vec4 cornersB;
-in vec4 cornersC;
+in vec3 place;
 in vec4 paint;
 flat out vec4 vPaint;
 out float vInner;
 
 void main() {
-  vec2 place;
-  switch (gl_VertexID) {
-    case 0: place = cornersA.xy; break;
-    case 1: place = cornersA.zw; break;
-    case 2: place = cornersB.xy; break;
-    case 3: place = cornersB.zw; break;
-    case 4: place = cornersC.xy; break;
-    case 5: place = cornersC.zw; break;
-    default:
-      place = (cornersA.xy + cornersA.zw + cornersB.xy + cornersB.zw + cornersC.xy + cornersC.zw) / 6.0;
-  }
-  gl_Position = vec4(place * cells.scale + cells.origin, 0.0, 1.0);
+  gl_Position = vec4(place.xy * cells.scale + cells.origin, 0.0, 1.0);
   vPaint = paint;
-  vInner = gl_VertexID == ${CORNERS} ? 1.0 : 0.0;
+  vInner = place.z;
 }
 `;
 
@@ -102,9 +89,6 @@ void main() {
 }
 `;
 
-// A fan of six triangles around the middle.
-const FAN = new Uint16Array(Array.from({ length: CORNERS }, (_, at) => [CORNERS, at, (at + 1) % CORNERS]).flat());
-
 export function createCellLayer(deck, luma) {
   class CellLayer extends deck.Layer {
     getShaders() {
@@ -116,46 +100,39 @@ export function createCellLayer(deck, luma) {
     }
 
     updateState({ props, oldProps }) {
-      const { device } = this.context;
       const { cells, paint } = props;
       const { buffers } = this.state;
       if (cells !== oldProps.cells || !this.state.model) {
         cells.build((at) => props.getPolygon(props.data[at], { index: at }));
-        this.replace("corners", cells.corners);
+        const { vertices, indices } = cells.mesh();
+        this.replace("place", vertices);
         this.replace("paint", colours(paint, cells.names.length));
-        if (!this.state.model) this.setState({ model: this.createModel(device, buffers) });
-        this.state.model.setAttributes({ corners: buffers.corners, paint: buffers.paint });
-        this.state.model.setInstanceCount(cells.names.length);
+        this.replace("fans", indices, luma.Buffer.INDEX);
+        this.state.model?.destroy();
+        this.setState({ model: this.createModel(buffers, indices.length) });
       } else if (paint !== oldProps.paint) {
         buffers.paint.write(colours(paint, cells.names.length));
       }
     }
 
-    replace(name, data) {
+    replace(name, data, usage = luma.Buffer.VERTEX) {
       const { buffers } = this.state;
       buffers[name]?.destroy();
-      buffers[name] = this.context.device.createBuffer({ id: `${this.id}-${name}`, data });
+      buffers[name] = this.context.device.createBuffer({ id: `${this.id}-${name}`, data, usage });
     }
 
-    createModel(device, { corners, paint }) {
-      const floats = (attribute, at) => ({ attribute, format: "float32x4", byteOffset: 16 * at });
-      return new luma.Model(device, {
+    createModel({ place, paint, fans }, vertexCount) {
+      return new luma.Model(this.context.device, {
         ...this.getShaders(),
         id: this.id,
         topology: "triangle-list",
-        isInstanced: true,
-        vertexCount: FAN.length,
-        indexBuffer: device.createBuffer({ usage: luma.Buffer.INDEX, data: FAN }),
+        vertexCount,
+        indexBuffer: fans,
         bufferLayout: [
-          {
-            name: "corners",
-            stepMode: "instance",
-            byteStride: 48,
-            attributes: [floats("cornersA", 0), floats("cornersB", 1), floats("cornersC", 2)],
-          },
-          { name: "paint", stepMode: "instance", format: "unorm8x4" },
+          { name: "place", format: "float32x3" },
+          { name: "paint", format: "unorm8x4" },
         ],
-        attributes: { corners, paint },
+        attributes: { place, paint },
       });
     }
 
@@ -211,15 +188,18 @@ export function createCellLayer(deck, luma) {
   return CellLayer;
 }
 
-// Four bytes per cell; an opacity of 0 is how the shader knows a cell to be hatched.
+// Four bytes for each corner and the middle of each cell; an opacity of 0 is how the shader knows a
+// cell to be hatched.
 function colours({ index, ramp, hatched }, count) {
-  const bytes = new Uint8Array(4 * count);
+  const perCell = CORNERS + 1;
+  const bytes = new Uint8Array(4 * perCell * count);
+  const words = new Uint32Array(bytes.buffer);
+  const one = new Uint8Array(4);
+  const word = new Uint32Array(one.buffer);
   for (let cell = 0; cell < count; cell++) {
-    const from = 4 * index[cell];
-    bytes[4 * cell] = ramp[from];
-    bytes[4 * cell + 1] = ramp[from + 1];
-    bytes[4 * cell + 2] = ramp[from + 2];
-    bytes[4 * cell + 3] = hatched && (hatched[cell >> 3] >> (cell & 7)) & 1 ? 0 : 255;
+    one.set(ramp.subarray(4 * index[cell], 4 * index[cell] + 3));
+    one[3] = hatched && (hatched[cell >> 3] >> (cell & 7)) & 1 ? 0 : 255;
+    words.fill(word[0], perCell * cell, perCell * (cell + 1));
   }
   return bytes;
 }

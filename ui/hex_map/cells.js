@@ -84,6 +84,29 @@ export class Cells {
     this.whenReady();
   }
 
+  // What is drawn: for each cell its corners and its middle as x, y and "how far in" (0 on the sides,
+  // 1 in the middle), and a fan of six triangles. One plain mesh rather than instances of one shape,
+  // which a machine without a graphics card draws one by one.
+  mesh() {
+    const perCell = CORNERS + 1;
+    const count = this.names.length;
+    const vertices = new Float32Array(3 * perCell * count);
+    const indices = new Uint32Array(3 * CORNERS * count);
+    for (let at = 0; at < count; at++) {
+      const first = perCell * at;
+      for (let corner = 0; corner < CORNERS; corner++) {
+        vertices[3 * (first + corner)] = this.corners[2 * (CORNERS * at + corner)];
+        vertices[3 * (first + corner) + 1] = this.corners[2 * (CORNERS * at + corner) + 1];
+        const index = 3 * (CORNERS * at + corner);
+        indices[index] = first + CORNERS;
+        indices[index + 1] = first + corner;
+        indices[index + 2] = first + ((corner + 1) % CORNERS);
+      }
+      vertices.set([...this.centre(at), 1], 3 * (first + CORNERS));
+    }
+    return { vertices, indices };
+  }
+
   centre(at) {
     let [x, y] = [0, 0];
     for (let i = 0; i < 2 * CORNERS; i += 2) {
