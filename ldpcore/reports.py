@@ -41,7 +41,7 @@ from ldpcore.shapes import AnyArray, ByteArray
 FORMAT_VERSION = 1
 _REPORTS_KEY = b"ldp_atlas.reports"
 _CELLS_KEY = b"ldp_atlas.cells"
-_CHUNK_BYTES = 32 * 2**20
+_CHUNK_BYTES = 8 * 2**20
 
 
 class Written(NamedTuple):
@@ -110,7 +110,7 @@ class ReportFile:
         """Yield payloads in chunks, each (n, payload_bytes) uint8."""
         width = self.mechanism.payload_bytes
         rows = max(1, _CHUNK_BYTES // width)
-        with pq.ParquetFile(self.path) as file:
+        with pq.ParquetFile(self.path, memory_map=True) as file:
             for batch in file.iter_batches(batch_size=rows, columns=["payload"]):
                 column = batch.column(0)
                 start = column.offset * width

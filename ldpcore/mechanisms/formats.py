@@ -101,7 +101,7 @@ class ReportFormat(ABC):
             if count:
                 rejected[reason] = count
             kept &= ~found
-        return Unpacked(reports[kept], kept, rejected)
+        return Unpacked(reports[kept] if rejected else reports, kept, rejected)
 
     def supports(self, reports: AnyArray, cell: int) -> BoolArray:
         """Tell which reports support a cell; (n,) bool.

@@ -11,7 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpcore.shapes import AnyArray, BoolArray, ByteArray
+from ldpcore.mechanisms.blocks import block_slices
+from ldpcore.shapes import AnyArray, BoolArray, ByteArray, IntArray
 
 
 def packed_width(bits: int) -> int:
@@ -51,6 +52,15 @@ def bytes_to_numbers(payloads: ByteArray) -> AnyArray:
     padded = np.zeros((len(payloads), 8), np.uint8)
     padded[:, : payloads.shape[1]] = payloads
     return padded.view("<u8").reshape(-1).astype(np.uint64)
+
+
+def weights_of(reports: ByteArray) -> IntArray:
+    """Count the set bits of each of (n, bytes) packed rows; (n,) int64."""
+    weights = np.empty(len(reports), np.int64)
+    # Block by block, so that the padded copy stays in the cache.
+    for part in block_slices(len(reports)):
+        weights[part] = np.bitwise_count(words_from_bytes(reports[part])).sum(axis=1)
+    return weights
 
 
 def bit_of(reports: ByteArray, place: int) -> BoolArray:

@@ -26,6 +26,7 @@ from ldpcore.mechanisms.packing import (
     packed_width,
     padding_set,
     weights,
+    weights_of,
     words_from_bytes,
 )
 from ldpcore.shapes import AnyArray, BoolArray, IntArray
@@ -154,7 +155,7 @@ class SubsetSelection(Mechanism):
         return bit_of(reports, cell)
 
     def _faults(self, reports: AnyArray) -> dict[str, BoolArray]:
-        sizes = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
+        sizes = weights_of(reports)
         return {
             "padding bits set": padding_set(reports, self.domain_size),
             "impossible weight": np.asarray(sizes != self.size),

@@ -16,7 +16,14 @@ from ldpcore.errors import ParameterError
 from ldpcore.mechanisms import kernels
 from ldpcore.mechanisms.base import Mechanism
 from ldpcore.mechanisms.blocks import Key
-from ldpcore.mechanisms.packing import bit_of, bytes_from_words, packed_width, padding_set, words_from_bytes
+from ldpcore.mechanisms.packing import (
+    bit_of,
+    bytes_from_words,
+    packed_width,
+    padding_set,
+    weights_of,
+    words_from_bytes,
+)
 from ldpcore.mechanisms.sampling import binomial_range, support_counts
 from ldpcore.rational import root_ratio_of
 from ldpcore.shapes import AnyArray, BoolArray, IntArray
@@ -92,7 +99,7 @@ class UnaryEncoding(Mechanism):
 
     def _check_encoded(self, encoded: AnyArray) -> None:
         self._check_reports(encoded)
-        if not (np.bitwise_count(encoded).sum(axis=1, dtype=np.int64) == 1).all():
+        if not (weights_of(encoded) == 1).all():
             raise ParameterError(
                 "encoded", "encoded values have exactly one bit set each; pass what encode returned"
             )
@@ -104,7 +111,7 @@ class UnaryEncoding(Mechanism):
         return {"padding bits set": padding_set(reports, self.domain_size)}
 
     def _improbable(self, reports: AnyArray) -> BoolArray:
-        weight = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
+        weight = weights_of(reports)
         others = self.domain_size - 1
         fewest, most = binomial_range(others, float(self.q), failure=1e-9)
         return np.asarray((weight < fewest) | (weight > most + 1))
