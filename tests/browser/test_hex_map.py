@@ -414,7 +414,7 @@ def test_the_map_has_no_finding_of_axe(open_map: Open, query: str, width: int):
     scheme = "dark" if "dark" in query else "light"
     opened = open_map(query, width=width, color_scheme=scheme)
     results = Axe().run(
-        opened.page, context=".atlas-map, [data-testid=legend]", options={"resultTypes": ["violations"]}
+        opened.page, context=".stBidiComponent, [data-testid=legend]", options={"resultTypes": ["violations"]}
     )
     found = [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in results.response["violations"]]
     assert found == []
