@@ -51,6 +51,18 @@ EVERY_DAY: Final = "every"
 DAY_WORDS: Final = {EVERY_DAY: "Every day", "weekday": "A weekday", "weekend": "A weekend day"}
 WHOLE_DAY: Final = -1
 PRESENCE_HOUR: Final = 12
+HOUR_WORDS: Final = {
+    ("origins", False): "Trips that start in this hour.",
+    ("origins", True): "Trips that start in this hour.",
+    ("destinations", False): "Trips that start in this hour, by where they end.",
+    ("destinations", True): "Trips that end in this hour.",
+    (
+        "presence",
+        False,
+    ): "Where a device is when the hour begins, noon if none is chosen; on its way, where it is heading.",
+    ("presence", True): "Where the file last puts a device or trip in this hour, noon if none is chosen.",
+}
+"""What an hour means, by question and whether the trips are the user's own."""
 CORRECTION_WORDS: Final = {
     "bonferroni": "all cells at once (Bonferroni)",
     "sidak": "all cells at once (Šidák)",
@@ -247,6 +259,9 @@ def _where(slots: dict[str, Any]) -> None:
     with right:
         st.selectbox("Hour", [WHOLE_DAY, *range(24)], format_func=_hour_word, key="set_hour")
     slots["hour"] = st.empty()
+    if st.session_state["set_hour"] != WHOLE_DAY or st.session_state["set_query"] == "presence":
+        own = st.session_state[_FILE_CHOICE] == OWN_FILE
+        st.html(f'<p class="quiet">{HOUR_WORDS[st.session_state["set_query"], own]}</p>')
 
 
 def short_count(number: float) -> str:
