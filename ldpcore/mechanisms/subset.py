@@ -29,6 +29,7 @@ from ldpcore.mechanisms.packing import (
     weights_of,
     words_from_bytes,
 )
+from ldpcore.mechanisms.subset_sampling import other_picks
 from ldpcore.shapes import AnyArray, BoolArray, IntArray
 
 MOST_AT_ONCE = 10**9 - 1
@@ -179,8 +180,8 @@ class SubsetSelection(Mechanism):
         counts = np.zeros(self.domain_size, np.int64)
         for devices in _crowds(true_counts):
             including = rng.binomial(devices, float(self.p))
-            counts += including + _other_picks(including, self.size - 1, rng)
-            counts += _other_picks(devices - including, self.size, rng)
+            counts += including + other_picks(including, self.size - 1, rng)
+            counts += other_picks(devices - including, self.size, rng)
         return counts
 
 
@@ -190,51 +191,3 @@ def _crowds(devices: IntArray) -> Iterator[IntArray]:
     for start in range(0, max(int(ends[-1]), 1), MOST_AT_ONCE):
         passed = np.clip(ends - start, 0, MOST_AT_ONCE)
         yield passed[1:] - passed[:-1]
-
-
-def _other_picks(devices: IntArray, picks: int, rng: np.random.Generator) -> IntArray:
-    """Let every device pick so many cells other than its own, uniformly; (d,) int64 picks of each cell.
-
-    The cells are passed in order. Devices that have not come to their own cell yet and those that are
-    past it are counted by how many picks they still have to make; which of them have their own cell here
-    is a uniform choice among the former. A cell then is picked with probability (picks left) / (cells
-    left).
-    """
-    cells = devices.size
-    counts = np.zeros(cells, np.int64)
-    if picks == 0:
-        return counts
-    before = np.zeros(picks + 1, np.int64)
-    before[picks] = devices.sum()
-    past = np.zeros(picks + 1, np.int64)
-    left = np.arange(picks + 1)
-    for cell in range(cells):
-        leaving = _choose_among(before, int(devices[cell]), rng)
-        before -= leaving
-        ahead = cells - cell
-        for group, places in ((before, ahead - 1), (past, ahead)):
-            low, high = _occupied(group)
-            if low == high:
-                continue
-            taking = rng.binomial(group[low:high], np.minimum(left[low:high] / max(places, 1), 1.0))
-            counts[cell] += taking.sum()
-            group[low:high] -= taking
-            # A device that picks has one pick fewer left; nobody with none left picks.
-            group[max(low - 1, 0) : high - 1] += taking if low else taking[1:]
-        past += leaving
-    return counts
-
-
-def _choose_among(groups: IntArray, chosen: int, rng: np.random.Generator) -> IntArray:
-    """Draw which groups so many devices come from, all devices alike: multivariate hypergeometric."""
-    taken = np.zeros_like(groups)
-    if chosen:
-        low, high = _occupied(groups)
-        taken[low:high] = rng.multivariate_hypergeometric(groups[low:high], chosen, method="marginals")
-    return taken
-
-
-def _occupied(groups: IntArray) -> tuple[int, int]:
-    """Return the range that holds every group with a device in it."""
-    occupied = np.flatnonzero(groups)
-    return (int(occupied[0]), int(occupied[-1]) + 1) if occupied.size else (0, 0)

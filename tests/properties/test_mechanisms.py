@@ -14,6 +14,7 @@ from ldpcore.binomial_sums import greatest_count_kept, smallest_count_kept, uppe
 from ldpcore.estimate import estimate_counts, score_interval
 from ldpcore.mechanisms import MECHANISMS, make_mechanism, parse_options
 from ldpcore.mechanisms.sampling import uniform_split
+from ldpcore.mechanisms.subset_sampling import other_picks
 from ldpcore.rational import log_ceiling, ratio_of
 
 names = st.sampled_from(list(MECHANISMS))
@@ -144,3 +145,14 @@ option_values = st.one_of(st.integers(), st.booleans(), st.none(), st.floats(0, 
 @given(st.dictionaries(st.sampled_from(["k", "g", "seeds", "blocks"]), option_values))
 def test_options_survive_writing_and_reading(options: dict[str, object]) -> None:
     assert parse_options(",".join(f"{name}={value}" for name, value in options.items())) == options
+
+
+@quick
+@given(st.lists(st.integers(0, 40), min_size=2, max_size=40), st.data(), st.integers(0, 2**32))
+def test_picks_of_other_cells_add_up(devices: list[int], data: st.DataObject, seed: int) -> None:
+    """Every device makes its picks, none of them its own cell, none twice."""
+    picks = data.draw(st.integers(0, len(devices) - 1))
+    counts = other_picks(np.array(devices), picks, np.random.default_rng(seed))
+    assert counts.min() >= 0
+    assert counts.sum() == picks * sum(devices)
+    assert (counts <= sum(devices) - np.array(devices)).all()

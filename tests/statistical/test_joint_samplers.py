@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 
 from ldpcore.mechanisms import Mechanism, make_mechanism, parse_options
 
-DRAWS = 5_000
+DRAWS = 2_500
 
 
 def report_law(mechanism: Mechanism, value: int) -> dict[tuple[int, ...], float]:
