@@ -15,7 +15,7 @@ FIND_PYTHON = for candidate in "$$PYTHON" python3 python3.11 python3.12 python3.
 
 .PHONY: run test check lint types unit bench screenshots clean
 
-run: $(VENV)/.runtime static
+run: $(VENV)/.runtime static $(VENV)/.kernels
 	$(BIN)/python -m streamlit run app.py --server.port $(PORT)
 
 test: check
@@ -29,13 +29,19 @@ lint: $(VENV)/.tools
 types: $(VENV)/.tools
 	$(BIN)/mypy
 
-unit: $(VENV)/.tools static
+unit: $(VENV)/.tools static $(VENV)/.kernels
 	$(BIN)/pytest
 
 # The map's browser bundle comes out of the installed pydeck; nothing is downloaded.
 .PHONY: static
 static: $(VENV)/.runtime
 	@$(BIN)/python -m ui.assets
+
+# Kernels that make reports are compiled here, never while somebody waits for a page.
+$(VENV)/.kernels: $(wildcard ldpcore/mechanisms/kernels/*.py) $(VENV)/.runtime
+	@echo "compiling the kernels, some ten seconds"
+	@$(BIN)/python -m ldpcore.mechanisms.compile
+	@touch $@
 
 screenshots: $(VENV)/.tools static
 	$(BIN)/python -m tests.browser.screenshots
