@@ -82,7 +82,7 @@ def base_pos(estimate: npt.ArrayLike) -> FloatArray:
 
     An empty cell gains std_error / sqrt(2 pi) on average, see `clamping_bias`.
     """
-    return np.maximum(np.asarray(estimate, np.float64), 0.0)
+    return np.asarray(np.maximum(estimate, 0.0), np.float64)
 
 
 def base_cut(estimate: npt.ArrayLike, *, threshold: float) -> FloatArray:
@@ -122,7 +122,7 @@ def norm_sub(estimate: npt.ArrayLike, *, total: float) -> FloatArray:
     shift = (np.cumsum(falling) - total) / np.arange(1, raw.size + 1)
     # The cells kept are the longest run of the greatest that all stay above zero.
     kept = np.flatnonzero(falling > shift)
-    return np.maximum(raw - shift[kept[-1] if kept.size else 0], 0.0)
+    return base_pos(raw - shift[kept[-1] if kept.size else 0])
 
 
 def norm_cut(estimate: npt.ArrayLike, *, total: float) -> FloatArray:
@@ -340,14 +340,14 @@ def measure_postprocessing(
     totals: dict[str, list[float]] = {name: [] for name in sums}
     for _ in range(draws):
         counts = mechanism.sample_counts(true_counts, rng=rng)
-        for name, sum_ in sums.items():
+        for name, moments in sums.items():
             values = (
                 mechanism.estimate(counts, n=n)
                 if name == "raw"
                 else postprocess(name, mechanism, counts, n=n, confidence=confidence)
             )
             error = values - true_counts
-            sum_ += (error, error**2)
+            np.add(moments, (error, error**2), out=moments)
             totals[name].append(float(error.sum()))
     found = []
     for name, (first, second) in sums.items():

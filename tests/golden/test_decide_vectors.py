@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpcore.covariance import region_variance
+from ldpcore.hierarchy import constrained_inference
 from ldpcore.mechanisms import make_mechanism
 from ldpcore.postprocess import base_pos, clamping_bias, ibu, mle_apx, norm, norm_cut, norm_mul, norm_sub
 
@@ -70,3 +72,34 @@ def test_clamping_bias(case: dict[str, Any]) -> None:
     assert close(std_error, case, expected["se"])
     assert close(clamping_bias(std_error), case, expected["bias_per_empty_cell"])
     assert close(given["d"] * clamping_bias(std_error), case, expected["total_phantom_mass_d_empty"])
+
+
+@pytest.mark.parametrize(
+    "case", cases("hierarchy", "constrained_inference", "constrained_inference_root_known")
+)
+def test_constrained_inference(case: dict[str, Any]) -> None:
+    given, expected = case["inputs"], case["expected"]
+    tree = constrained_inference(given["parents"], given["y"], given["var"])
+    assert close(tree.estimate, case, expected["h"])
+    if "root_var_after" in expected:
+        assert close(tree.variance[0], case, expected["root_var_after"])
+    else:
+        assert tree.variance[0] == 0
+
+
+@pytest.mark.parametrize("case", cases("range", "region_sum"))
+def test_region_sum(case: dict[str, Any]) -> None:
+    given, expected = case["inputs"], case["expected"]
+    cells, inside, n, levels = given["d"], given["m"], given["n"], 4
+    true_counts = np.zeros(cells, np.int64)
+    true_counts[0], true_counts[-1] = given["c_region"], n - given["c_region"]
+    regions = np.ones(cells, np.int64)
+    regions[:inside] = 0
+    for name, key in (("oue", "var_OUE_flat"), ("grr", "var_GRR_flat")):
+        mechanism = make_mechanism(name, epsilon=given["epsilon"], domain_size=cells)
+        variance = region_variance(mechanism, regions, true_counts, size=2)[0]
+        assert close(variance, case, expected[key])
+    # One node of a level that a fixed quarter of the devices report, its count taken as a quarter of the truth.
+    node = make_mechanism("oue", epsilon=given["epsilon"], domain_size=2)
+    group = node.variance(np.array([given["c_region"] / levels, 0]), n=n // levels)[0]
+    assert close(levels**2 * group, case, expected["var_one_tree_node_sampled_level_L4_fixed_split"])
