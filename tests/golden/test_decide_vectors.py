@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 from ldpcore.covariance import region_variance
+from ldpcore.errors import ParameterError
 from ldpcore.hierarchy import constrained_inference
 from ldpcore.mechanisms import make_mechanism
 from ldpcore.postprocess import base_pos, clamping_bias, ibu, mle_apx, norm, norm_cut, norm_mul, norm_sub
+from ldpcore.privacy.central import geometric_variance, laplace_variance, local_to_central
+from ldpcore.privacy.shuffle import amplify, blanket_delta, clone_delta, closed_form, closed_form_valid
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("vectors.json").read_text())["cases"]
 
@@ -103,3 +106,59 @@ def test_region_sum(case: dict[str, Any]) -> None:
     node = make_mechanism("oue", epsilon=given["epsilon"], domain_size=2)
     group = node.variance(np.array([given["c_region"] / levels, 0]), n=n // levels)[0]
     assert close(levels**2 * group, case, expected["var_one_tree_node_sampled_level_L4_fixed_split"])
+
+
+@pytest.mark.parametrize("case", cases("central", "geometric_laplace"))
+def test_central(case: dict[str, Any]) -> None:
+    given, expected = case["inputs"], case["expected"]
+    epsilon, sensitivity = given["epsilon"], given["l1_sensitivity"]
+    laplace = laplace_variance(epsilon, sensitivity=sensitivity)
+    assert close(geometric_variance(epsilon, sensitivity=sensitivity), case, expected["var_geometric"])
+    assert close(laplace, case, expected["var_laplace"])
+    mechanism = make_mechanism("oue", epsilon=epsilon, domain_size=100)
+    ratio = local_to_central(mechanism, n=given["n"], sensitivity=sensitivity)
+    assert close(ratio, case, expected["ratio_sd_OUE_to_geometric"])
+    assert mechanism.variance_empty is not None
+    local = math.sqrt(given["n"] * mechanism.variance_empty)
+    assert close(local / math.sqrt(laplace), case, expected["ratio_sd_OUE_to_laplace"])
+
+
+@pytest.mark.parametrize("case", cases("shuffle", "binaryRR_delta", "GRR_delta"))
+def test_shuffle_delta(case: dict[str, Any]) -> None:
+    given, expected = case["inputs"], case["expected"]
+    local, central, devices = given["eps0"], given["eps"], given["n"]
+    ratio, cells = math.exp(local), given.get("k", 2)
+    clone, stronger = (
+        clone_delta(central, epsilon=local, devices=devices, clone_share=share)
+        for share in (1 / ratio, 2 / (ratio + 1))
+    )
+    assert close(clone, case, expected["delta_clone_FMT21"])
+    assert close(stronger, case, expected.get("delta_stronger_2RR", expected.get("delta_stronger_general")))
+    found = [expected["delta_exact_worst_dataset"]]
+    if cells > 2:
+        settings = {"epsilon": local, "devices": devices, "label_share": 1 / (ratio + cells - 1)}
+        found += [
+            blanket_delta(central, **settings, direct_cells=cells),
+            blanket_delta(central, **settings),
+        ]
+        assert close(found[1], case, expected["delta_blanket_GRR"])
+        assert close(found[2], case, expected["delta_3label_TV"])
+    # Each bound holds for the worst data set, and each is looser than the one before.
+    found += [stronger, clone]
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize("case", cases("shuffle", "amplified_eps"))
+def test_shuffle_epsilon(case: dict[str, Any]) -> None:
+    given, expected = case["inputs"], case["expected"]
+    settings = {"devices": given["n"], "delta": given["delta"]}
+    local = given["eps0"]
+    assert close(amplify(local, **settings).epsilon_central, case, expected["numeric_clone_FMT21"])
+    stronger = amplify(local, **settings, bound="stronger").epsilon_central
+    assert close(stronger, case, expected["numeric_stronger_2over(e+1)"])
+    assert closed_form_valid(local, **settings) == expected["valid_log2"]
+    if expected["closed_form_paper"] is None:
+        with pytest.raises(ParameterError):
+            closed_form(local, **settings)
+    else:
+        assert close(closed_form(local, **settings), case, expected["closed_form_paper"])
