@@ -18,6 +18,7 @@ from ldpcore.mechanisms import make_mechanism
 from ldpcore.postprocess import base_pos, clamping_bias, ibu, mle_apx, norm, norm_cut, norm_mul, norm_sub
 from ldpcore.privacy.central import geometric_variance, laplace_variance, local_to_central
 from ldpcore.privacy.shuffle import amplify, blanket_delta, clone_delta, closed_form, closed_form_valid
+from ldpcore.sizing import Case, devices_for_share, size, solve_cells
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("vectors.json").read_text())["cases"]
 
@@ -162,3 +163,34 @@ def test_shuffle_epsilon(case: dict[str, Any]) -> None:
             closed_form(local, **settings)
     else:
         assert close(closed_form(local, **settings), case, expected["closed_form_paper"])
+
+
+@pytest.mark.parametrize("case", cases("sizing", "OUE", "SUE", "BLH", "GRR"))
+def test_sizing(case: dict[str, Any]) -> None:
+    given, expected = case["inputs"], case["expected"]
+    name = case["mechanism"].lower()
+    cells = 100
+    asked = Case(
+        devices=given["n"],
+        cells=cells,
+        epsilon=given["epsilon"],
+        target_error=given["target_rel_se"],
+        mechanism=name,
+    )
+    assert solve_cells(asked) == expected["max_uniform_d"]
+    if "crossover_d_vs_OUE" in expected:
+        at, above = (
+            make_mechanism(name, epsilon=given["epsilon"], domain_size=expected["crossover_d_vs_OUE"] + step)
+            for step in (0, 1)
+        )
+        unary = make_mechanism("oue", epsilon=given["epsilon"], domain_size=cells).variance_empty
+        assert at.variance_empty <= unary < above.variance_empty
+        return
+    verdict = size(asked)
+    assert close(verdict.smallest_count, case, expected["min_count"])
+    assert close(verdict.smallest_count / given["n"], case, expected["min_share"])
+    # A cell of one hundredth of the devices: all of a hundred cells hold the same.
+    assert close(verdict.error, case, expected["rel_se_c_0.01n"])
+    share = asked.randomiser()
+    needed = devices_for_share(share, 0.001, relative_error=given["target_rel_se"])
+    assert needed == math.ceil(expected["min_n_for_share_0.001"])
