@@ -11,7 +11,8 @@ problems = start_session()
 page = st.navigation(
     {
         "Decide": [
-            st.Page("pages/explore.py", title="What can be published?", url_path="explore", default=True)
+            st.Page("pages/explore.py", title="What can be published?", url_path="explore", default=True),
+            st.Page("pages/mechanisms.py", title="Which randomiser?", url_path="mechanisms"),
         ]
     },
     position="top",

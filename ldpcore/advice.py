@@ -19,6 +19,8 @@ from ldpcore.timing import Times
 AS_GOOD: Final = 1.01
 """Ratio of typical errors up to which two randomisers count as equally accurate."""
 
+_PERCENT: Final = "\N{NARROW NO-BREAK SPACE}%"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
@@ -108,7 +110,7 @@ def advise(comparison: Comparison, wishes: Wishes, times: Mapping[str, Times] | 
         taken = min(equals, key=upload_bytes)
         because = "and its report is the shortest of those as accurate"
     verdict = (
-        f"Take {low_label(taken)}: a typical cell is off by ±{_number(taken.error_typical)} devices with "
+        f"Take {low_label(taken)}: a typical cell is off by ±{_number(taken.error_typical)} {comparison.noun} with "
         f"{_bytes(upload_bytes(taken))} a report"
     )
     if len(equals) > 1:
@@ -132,9 +134,9 @@ def _reasons(comparison: Comparison, taken: Entry) -> list[str]:
     reasons = []
     if taken is not best:
         reasons.append(
-            f"The smallest error of all has {low_label(best)}, ±{_number(best.error_typical)} devices with "
+            f"The smallest error of all has {low_label(best)}, ±{_number(best.error_typical)} {comparison.noun} with "
             f"{_bytes(upload_bytes(best))} a report; to match it {taken.name} needs "
-            f"{more_devices(comparison.devices_ratio(taken, best))}."
+            f"{more_devices(comparison.devices_ratio(taken, best), comparison.noun)}."
         )
     for rule in RULES:
         sentence = rule(comparison)
@@ -189,7 +191,7 @@ def _one_bit(comparison: Comparison) -> str | None:
     worse = (ratio + 1) ** 2 / (4 * ratio)
     return (
         f"One randomised bit (blh, hrr, hr with one block) needs (e^ε + 1)² / 4e^ε = {worse:,.3g} times the "
-        "devices of oue in a nearly empty cell: hardly more at small ε, many more at large ε."
+        f"{comparison.noun} of oue in a nearly empty cell: hardly more at small ε, many more at large ε."
     )
 
 
@@ -205,7 +207,7 @@ def _busy_cells(comparison: Comparison) -> str | None:
         return "Flipping every bit alike (sue) is less accurate than oue in every cell at this ε."
     return (
         f"Flipping every bit alike (sue) is better than oue only in cells with more than {_percent(share)} of all "
-        f"devices; the busiest here has {_percent(held)}."
+        f"{comparison.noun}; the busiest here has {_percent(held)}."
     )
 
 
@@ -238,13 +240,13 @@ def low_label(entry: Entry) -> str:
     return f"{start} ({entry.name})"
 
 
-def more_devices(ratio: float) -> str:
+def more_devices(ratio: float, noun: str = "devices") -> str:
     """Write how many more devices a ratio of variances, at least 1, asks for."""
     if ratio < 1.001:
-        return "practically the same number of devices"
+        return f"practically the same number of {noun}"
     if ratio < 2:
-        return f"{100 * (ratio - 1):.2g} % more devices"
-    return f"{ratio:,.3g} times as many devices" if ratio < 1000 else f"{ratio:,.0f} times as many devices"
+        return f"{100 * (ratio - 1):.2g}{_PERCENT} more {noun}"
+    return f"{ratio:,.3g} times as many {noun}" if ratio < 1000 else f"{ratio:,.0f} times as many {noun}"
 
 
 def _number(value: float) -> str:
@@ -252,7 +254,7 @@ def _number(value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.2g}{_PERCENT}"
 
 
 def _bytes(number: int) -> str:

@@ -72,6 +72,8 @@ class Comparison:
         The setting: privacy on the label, number of reports, number of cells, devices in the busiest cell.
     limit
         Typical error that no randomiser can beat, in devices; see `limit_error`.
+    unit
+        What reports once: "device", or "trip" where a file names no person.
     """
 
     entries: Mapping[str, Entry]
@@ -81,6 +83,7 @@ class Comparison:
     cells: int
     busiest: int
     limit: float
+    unit: str = "device"
 
     @property
     def best(self) -> Entry:
@@ -91,6 +94,11 @@ class Comparison:
     def own(self) -> Entry:
         """The scenario's own entry."""
         return self.entries[self.chosen]
+
+    @property
+    def noun(self) -> str:
+        """The unit, as many."""
+        return f"{self.unit}s"
 
     def ranked(self) -> list[Entry]:
         """Return the entries, smallest typical error first."""
@@ -106,7 +114,12 @@ class Comparison:
 
 
 def compare_mechanisms(
-    true_counts: IntArray, *, epsilon: float, chosen: str, options: Mapping[str, Any] | None = None
+    true_counts: IntArray,
+    *,
+    epsilon: float,
+    chosen: str,
+    options: Mapping[str, Any] | None = None,
+    unit: str = "device",
 ) -> Comparison:
     """Compare all randomisers on one truth.
 
@@ -120,6 +133,8 @@ def compare_mechanisms(
         The scenario's mechanism, a key of `MECHANISMS`.
     options
         Options of the chosen one; every other has its defaults.
+    unit
+        What reports once, "device" or "trip".
 
     Raises
     ------
@@ -140,6 +155,7 @@ def compare_mechanisms(
         cells=true_counts.size,
         busiest=int(true_counts.max()),
         limit=limit_error(epsilon, domain_size=true_counts.size, n=devices),
+        unit=unit,
     )
 
 

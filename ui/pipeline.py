@@ -7,10 +7,11 @@ a user's file belongs to that user: it is kept in the session and nowhere else.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import streamlit as st
 
+from ldpcore.comparison import measured_error
 from ldpcore.domain import Area
 from ldpcore.errors import ParameterError
 from ldpcore.population import Population, population_of
@@ -22,7 +23,10 @@ from ldpcore.trips.table import TripTable
 TRIPS_KEY: Final = "own_trips"
 AREA_KEY: Final = "own_area"
 _SESSION_RUNS: Final = "_own_runs"
-_KEPT_OWN_RUNS: Final = 12
+_KEPT_OWN_RUNS: Final = 32
+
+_Made: TypeAlias = Population | Release | tuple[float, ...]
+_Runs: TypeAlias = dict[tuple[str, Scenario], _Made]
 
 
 def own_trips() -> TripTable | None:
@@ -52,6 +56,35 @@ def get_release(scenario: Scenario) -> Release:
     if key not in runs:
         _keep(runs, key, run_population(scenario, get_population(scenario)))
     return runs[key]  # type: ignore[return-value]
+
+
+def get_measured_errors(scenario: Scenario, *, first: int, count: int) -> tuple[float, ...]:
+    """Return the typical error of one randomiser in `count` redraws from `first` on, in devices."""
+    default = Scenario()
+    # What happens after the estimate doesn't touch its error.
+    part = replace(
+        scenario,
+        floor=default.floor,
+        confidence=default.confidence,
+        correction=default.correction,
+        interval=default.interval,
+        per_report=False,
+        draw=first,
+    )
+    if scenario.synthetic:
+        return _shared_errors(part, count)
+    runs = _session_runs()
+    key = (f"errors of {count}", part)
+    if key not in runs:
+        _keep(runs, key, _errors(part, count))
+    return runs[key]  # type: ignore[return-value]
+
+
+def _errors(part: Scenario, count: int) -> tuple[float, ...]:
+    population = get_population(part)
+    return tuple(
+        measured_error(replace(part, draw=draw), population) for draw in range(part.draw, part.draw + count)
+    )
 
 
 def trips_part(scenario: Scenario) -> Scenario:
@@ -107,6 +140,11 @@ def _own_area(scenario: Scenario) -> Area | None:
     return held[1]
 
 
+@st.cache_data(max_entries=512, show_spinner=False, hash_funcs={Scenario: repr})
+def _shared_errors(part: Scenario, count: int) -> tuple[float, ...]:
+    return _errors(part, count)
+
+
 def _require_trips(scenario: Scenario) -> TripTable:
     table = own_trips()
     if table is None or table.digest != scenario.trips:
@@ -116,16 +154,12 @@ def _require_trips(scenario: Scenario) -> TripTable:
     return table
 
 
-def _session_runs() -> dict[tuple[str, Scenario], Population | Release]:
-    runs: dict[tuple[str, Scenario], Population | Release] = st.session_state.setdefault(_SESSION_RUNS, {})
+def _session_runs() -> _Runs:
+    runs: _Runs = st.session_state.setdefault(_SESSION_RUNS, {})
     return runs
 
 
-def _keep(
-    runs: dict[tuple[str, Scenario], Population | Release],
-    key: tuple[str, Scenario],
-    made: Population | Release,
-) -> None:
+def _keep(runs: _Runs, key: tuple[str, Scenario], made: _Made) -> None:
     while len(runs) >= _KEPT_OWN_RUNS:
         runs.pop(next(iter(runs)))
     runs[key] = made

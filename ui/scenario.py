@@ -16,11 +16,12 @@ import h3
 import streamlit as st
 
 from ldpcore.errors import ParameterError
-from ldpcore.mechanisms import MECHANISMS, FrequencyOracle
+from ldpcore.mechanisms import MECHANISMS, FrequencyOracle, option_names, parse_options
 from ldpcore.population import UNITS
 from ldpcore.settings import DAYS, QUERIES, RESOLUTIONS, Scenario
 from ldpcore.trips.cities import CITIES
 from ui.controls import heading, stop_slider
+from ui.frame import require_frame
 from ui.odds import odds_sentence
 from ui.upload import file_controls
 
@@ -70,17 +71,21 @@ CORRECTION_WORDS: Final = {
 }
 INTERVAL_WORDS: Final = {"score": "score (Wilson's)", "exact": "exact (slower)"}
 SCENARIO_KEY: Final = "scenario"
-EXTRA_PARAMS: Final = ("cell", "colours", "raw", "tiles")
+EXTRA_PARAMS: Final = ("cell", "colours", "raw", "tiles", "report", "server", "prefer")
 """Choices of the view that a link carries beside the scenario."""
 
 _STARTED: Final = "_started"
 _SLOTS: Final = "_slots"
 _FILE_CHOICE: Final = "set_source"
+_OPTIONS_TEXT: Final = "options_text"
+_OPTIONS_ERROR: Final = "_options_error"
 BUNDLED, OWN_FILE = "A bundled city", "Your own file"
 
 
 def get_settings() -> Scenario:
     """Return the scenario in force; the defaults where a page runs alone."""
+    if not st.session_state.get(_STARTED):
+        require_frame()
     scenario: Scenario = st.session_state.get(SCENARIO_KEY, Scenario())
     return scenario
 
@@ -88,7 +93,10 @@ def get_settings() -> Scenario:
 def complain(error: ParameterError) -> None:
     """Show an error's sentence at the control concerned, or on the page where there is none."""
     slots = st.session_state.get(_SLOTS, {})
-    slot = slots.get(error.parameter)
+    parameter = error.parameter
+    if parameter in option_names(MECHANISMS[get_settings().mechanism]):
+        parameter = "options"
+    slot = slots.get(parameter)
     (slot if slot is not None else st).error(str(error))
 
 
@@ -311,9 +319,50 @@ def _privacy(slots: dict[str, Any]) -> None:
         list(MECHANISMS),
         format_func=lambda name: MECHANISMS[name].label,
         key="set_mechanism",
+        on_change=_use_best_options,
         help="How a device hides its cell before anything leaves it.",
     )
     slots["mechanism"] = st.empty()
+    _options(slots)
+
+
+def use_mechanism(name: str) -> None:
+    """Make a randomiser, with its own best options, the scenario's; call from a callback."""
+    st.session_state["set_mechanism"] = name
+    _use_best_options()
+
+
+def _use_best_options() -> None:
+    """Drop the options, which belong to the randomiser that was chosen before."""
+    st.session_state["set_options"] = ()
+    for key in (_OPTIONS_TEXT, _OPTIONS_ERROR):
+        st.session_state.pop(key, None)
+
+
+def _options(slots: dict[str, Any]) -> None:
+    names = option_names(MECHANISMS[st.session_state["set_mechanism"]])
+    if names:
+        st.session_state.setdefault(_OPTIONS_TEXT, get_settings().to_params().get("options", ""))
+        st.text_input(
+            "Its options",
+            key=_OPTIONS_TEXT,
+            placeholder=f"{', '.join(names)}: chosen for you",
+            on_change=_take_options,
+            help=f"Written name=value. This randomiser has {', '.join(names)}; left empty it takes what suits it.",
+        )
+    slots["options"] = st.empty()
+    if problem := st.session_state.get(_OPTIONS_ERROR):
+        slots["options"].error(problem)
+
+
+def _take_options() -> None:
+    st.session_state.pop(_OPTIONS_ERROR, None)
+    try:
+        options = tuple(sorted(parse_options(st.session_state[_OPTIONS_TEXT]).items()))
+    except ParameterError as error:
+        st.session_state[_OPTIONS_ERROR] = str(error)
+    else:
+        st.session_state["set_options"] = options
 
 
 def _grid(slots: dict[str, Any]) -> None:

@@ -1,20 +1,23 @@
-"""AppTest starts every rerun at the page of the run before and skips app.py; a server starts at app.py."""
+"""AppTest takes the folder pages for Streamlit's older kind of app at every run and then skips app.py.
+
+A server does so until app.py has run once; ui.frame.require_frame sees to that there.
+"""
 
 from collections.abc import Iterator
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.pages_manager import PagesManager
 
 
 @pytest.fixture(scope="package", autouse=True)
 def _start_at_app() -> Iterator[None]:
-    run = AppTest._run
+    start = PagesManager.__init__
 
-    def from_the_top(self: AppTest, *args, **kwargs) -> AppTest:
-        self._finished_page_script_hash = ""
-        return run(self, *args, **kwargs)
+    def without_the_folder(self: PagesManager, *args, **kwargs) -> None:
+        start(self, *args, **kwargs)
+        PagesManager.uses_pages_directory = False
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(AppTest, "_run", from_the_top)
+    patch.setattr(PagesManager, "__init__", without_the_folder)
     yield
     patch.undo()

@@ -96,7 +96,7 @@ def test_reasons_are_sentences_at_the_ends_of_the_range(epsilon: float, cells: i
 
 def test_more_devices_in_words() -> None:
     assert more_devices(1.0002) == "practically the same number of devices"
-    assert more_devices(1.124) == "12 % more devices"
+    assert more_devices(1.124) == "12\N{NARROW NO-BREAK SPACE}% more devices"
     assert more_devices(2.381) == "2.38 times as many devices"
 
 

@@ -1,0 +1,25 @@
+"""Mechanisms: every randomiser at the scenario's epsilon, domain and number of devices."""
+
+import streamlit as st
+
+from ldpcore.errors import ParameterError, TripFileError
+from ui.mechanism_cards import cards
+from ui.mechanism_parts import adviser, headline, make_redraws, over_epsilon, picture, table, usable
+from ui.pipeline import get_population
+from ui.scenario import complain, get_settings, show_odds
+
+scenario = get_settings()
+try:
+    population = get_population(scenario)
+except (ParameterError, TripFileError) as error:
+    complain(error)
+    st.stop()
+scenario, comparison = usable(scenario, population)
+show_odds(comparison.own.mechanism)
+headline(comparison)
+picture(comparison, scenario)
+adviser(comparison, population)
+table(comparison, scenario, population)
+over_epsilon(comparison, scenario, population)
+cards(comparison, population)
+make_redraws(comparison, scenario)
