@@ -134,7 +134,7 @@ def _reasons(comparison: Comparison, taken: Entry) -> list[str]:
     reasons = []
     if taken is not best:
         reasons.append(
-            f"The smallest error of all has {low_label(best)}, ±{_number(best.error_typical)} {comparison.noun} with "
+            f"{best.label} ({best.name}) has the smallest error of all, ±{_number(best.error_typical)} {comparison.noun} with "
             f"{_bytes(upload_bytes(best))} a report; to match it {taken.name} needs "
             f"{more_devices(comparison.devices_ratio(taken, best), comparison.noun)}."
         )
@@ -250,7 +250,7 @@ def more_devices(ratio: float, noun: str = "devices") -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _percent(share: float) -> str:

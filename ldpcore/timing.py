@@ -103,4 +103,4 @@ def machine_name() -> str:
                 processor = line.partition(":")[2].strip()
                 break
     cores = os.cpu_count() or 1
-    return f"{processor}, {cores} cores, one used, Python {platform.python_version()}"
+    return f"{processor}, {cores} cores, Python {platform.python_version()}"

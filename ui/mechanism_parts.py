@@ -272,7 +272,8 @@ def table(comparison: Comparison, scenario: Scenario, population: Population) ->
         )
         if times:
             st.caption(
-                f"Times: best of three runs, one core of {machine_name()}; the phone's is the Python client's."
+                f"Times of one report: best of three runs on one core ({machine_name()}); the phone's is that of the "
+                "Python client."
             )
         else:
             st.button(

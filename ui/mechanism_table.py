@@ -96,8 +96,8 @@ def column_config() -> dict[str, Any]:
             "Typical error ±", format=devices, help="One standard error, devices; theory."
         ),
         "measured_mean": number("Measured", format=devices, help="Mean of the redraws, devices."),
-        "measured_low": number("from", format=devices, help="Smallest of the redraws."),
-        "measured_high": number("to", format=devices, help="Greatest of the redraws."),
+        "measured_low": number("Lowest", format=devices, help="Smallest of the redraws."),
+        "measured_high": number("Highest", format=devices, help="Greatest of the redraws."),
         "error_empty": number("Empty cell ±", format=devices, help="Devices."),
         "error_busiest": number("Busiest cell ±", format=devices, help="Devices."),
         "devices_for_the_same": number(
