@@ -55,7 +55,7 @@ def make_report(mechanism: Mechanism, domain: Domain, cell: int) -> OpenReport:
     while True:
         message = client.report(cell)
         payload = message[len(client.header) :]
-        content, refused = mechanism.unpack(np.frombuffer(payload, np.uint8)[None, :])
+        content, _, refused = mechanism.unpack(np.frombuffer(payload, np.uint8)[None, :])
         # Once in 10^9 times the server takes an honest report for a forged one.
         if not refused:
             break
