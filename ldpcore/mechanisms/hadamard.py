@@ -36,15 +36,16 @@ def walsh_hadamard(numbers: AnyArray) -> AnyArray:
     >>> walsh_hadamard(np.array([1, 0, 2, 0]))
     array([ 3,  3, -1, -1])
     """
-    shape = numbers.shape
-    size = shape[-1]
-    half = 1
-    while half < size:
-        pairs = numbers.reshape(*shape[:-1], size // (2 * half), 2, half)
-        left, right = pairs[..., 0, :], pairs[..., 1, :]
-        numbers = np.stack([left + right, left - right], axis=-2).reshape(shape)
-        half *= 2
-    return numbers
+    size = numbers.shape[-1]
+    # Sums and differences of neighbours go to the two halves: after one step a digit the digits are in their
+    # old order again, and every step is two whole-array operations, however short the distances.
+    now, following = np.array(numbers), np.empty_like(numbers)
+    for _ in range(size.bit_length() - 1):
+        left, right = now[..., 0::2], now[..., 1::2]
+        np.add(left, right, out=following[..., : size // 2])
+        np.subtract(left, right, out=following[..., size // 2 :])
+        now, following = following, now
+    return now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
