@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,7 +77,7 @@ class GeneralizedRandomizedResponse(Mechanism):
         kernels.direct.direct_block(
             encoded.astype(np.int64),
             np.uint64(self.domain_size),
-            *kernels.streams.threshold_words(self.p),
+            *_keep_words(self),
             np.uint64(key.seed),
             np.uint64(key.block),
             reports,
@@ -107,3 +108,9 @@ class GeneralizedRandomizedResponse(Mechanism):
         # and the uniform part forgets which cell it came from.
         truthful = rng.binomial(true_counts, float(self.p - self.q))
         return truthful + uniform_split(int(true_counts.sum() - truthful.sum()), self.domain_size, rng)
+
+
+@lru_cache(maxsize=64)
+def _keep_words(mechanism: GeneralizedRandomizedResponse) -> tuple[np.uint64, np.uint64]:
+    """Work the exact threshold out once and not for every block: it costs as much as two thousand reports."""
+    return kernels.streams.threshold_words(mechanism.p)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -115,8 +116,7 @@ class HadamardRandomizedResponse(Mechanism):
 
     def _perturb_block(self, encoded: AnyArray, key: Key) -> AnyArray:
         codes = np.array(encoded, np.uint32)
-        keep = kernels.streams.threshold_words(self.p)
-        kernels.hadamard.flip_signs(codes, *keep, np.uint64(key.seed), np.uint64(key.block))
+        kernels.hadamard.flip_signs(codes, *_keep_words(self), np.uint64(key.seed), np.uint64(key.block))
         return codes
 
     def _new_tally(self) -> IntArray:
@@ -263,7 +263,7 @@ class HadamardResponse(Mechanism):
         return self._members * self.ratio + self.outputs - self._members
 
     @property
-    def _telling(self) -> Fraction:
+    def telling(self) -> Fraction:
         """Probability of sending a uniform member of the set, where any column is sent otherwise."""
         return (self.ratio - 1) * self._members / self._total_weight
 
@@ -281,7 +281,7 @@ class HadamardResponse(Mechanism):
             encoded.astype(np.int64),
             np.uint64(self.block_outputs),
             np.uint64(self.blocks),
-            *kernels.streams.threshold_words(self._telling),
+            *_telling_words(self),
             np.uint64(key.seed),
             np.uint64(key.block),
             reports,
@@ -367,11 +367,11 @@ class HadamardResponse(Mechanism):
         # A report falls into the own block with probability 2 s / Z more than into another.
         reports = counts.reshape(*counts.shape[:-1], self.blocks, -1).sum(axis=-1)
         elsewhere = self.block_outputs / self._total_weight
-        devices = (reports - n * float(elsewhere)) / float(self._telling)
+        devices = (reports - n * float(elsewhere)) / float(self.telling)
         return self._variance_in_block(self._in_block(np.clip(devices, 0, n)), n), slope
 
     def _sample(self, true_counts: IntArray, rng: np.random.Generator) -> AnyArray:
-        telling = rng.binomial(true_counts, float(self._telling))
+        telling = rng.binomial(true_counts, float(self.telling))
         histogram = self._members_histogram(telling, rng)
         histogram += uniform_split(int(true_counts.sum() - telling.sum()), self.outputs, rng)
         return self._counts_of(histogram)
@@ -394,3 +394,16 @@ class HadamardResponse(Mechanism):
             turned = np.stack([one[:, 0, :, 0] + one[:, 1, :, 1], one[:, 0, :, 1] + one[:, 1, :, 0]], axis=-1)
             state = np.stack([zero.sum(axis=1), turned], axis=1).reshape(-1, kinds.shape[2], 2)
         return state[:, 0, 0].copy()
+
+
+# Exact fractions cost as much as two thousand reports, so they are worked out once and not for every block.
+
+
+@lru_cache(maxsize=64)
+def _keep_words(mechanism: HadamardRandomizedResponse) -> tuple[np.uint64, np.uint64]:
+    return kernels.streams.threshold_words(mechanism.p)
+
+
+@lru_cache(maxsize=64)
+def _telling_words(mechanism: HadamardResponse) -> tuple[np.uint64, np.uint64]:
+    return kernels.streams.threshold_words(mechanism.telling)
