@@ -113,6 +113,12 @@ def test_online_tiles_are_off_and_say_who_learns_what() -> None:
     assert any("learns your address" in caption.value for caption in app.caption)
 
 
+def test_a_link_cannot_switch_online_tiles_on() -> None:
+    app = open_app(**SMALL, tiles="1")
+    assert app.toggle(key="switch_tiles").value is False
+    assert "tiles" not in link(app)
+
+
 def test_presence_without_an_hour_asks_about_noon() -> None:
     app = open_app(**SMALL)
     app.selectbox(key="set_query").set_value("presence").run()
