@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 
 import streamlit as st
 
@@ -62,6 +63,11 @@ def stop_slider(
         )
     left, right = ends
     st.html(f'<div class="ends"><span>{left}</span><span>{right}</span></div>')
+
+
+def note(text: str) -> None:
+    """Write small print; Streamlit's own caption is too pale for its size in the light theme."""
+    st.html(f'<p class="quiet">{escape(text)}</p>')
 
 
 def heading(text: str) -> None:

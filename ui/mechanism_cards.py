@@ -11,6 +11,7 @@ import streamlit as st
 from ldpcore.comparison import Comparison, Entry
 from ldpcore.domain import Domain
 from ldpcore.population import Population
+from ui.controls import note
 from ui.explore_parts import is_dark
 from ui.mechanism_words import FORMULAS, parameters_line
 from ui.number_words import count_of
@@ -41,7 +42,7 @@ def cards(comparison: Comparison, population: Population) -> None:
             for column, entry in zip(st.columns(2, gap="medium"), entries[left : left + 2], strict=False):
                 with column:
                     _card(comparison, entry, population.domain, cell)
-        st.caption(
+        note(
             "R = e^ε; d cells, n devices, c of them in the cell; error² is the variance of the cell's estimate. "
             "Strip: all cells in the order of the domain, dark where the report points, the phone's own cell marked."
         )

@@ -21,6 +21,7 @@ from ldpcore.population import Population
 from ldpcore.settings import Scenario
 from ldpcore.shapes import FloatArray
 from ldpcore.timing import Times, machine_name, measure
+from ui.controls import note
 from ui.explore_parts import is_dark
 from ui.headline import figures_html
 from ui.mechanism_charts import curve_chart, error_rows
@@ -31,8 +32,8 @@ from ui.pipeline import get_measured_errors
 from ui.scenario import complain, use_mechanism
 
 REDRAWS: Final = 20
-AT_ONCE_CELLS: Final = 1_500
-"""Cells up to which redraws are made without asking; above, subset selection takes seconds a draw."""
+AT_ONCE_CELLS: Final = 3_000
+"""Cells up to which redraws are made without asking; above, they take more than a few seconds together."""
 
 EPSILONS: Final = np.geomspace(0.1, 10.0, 41)
 TABLE_EPSILONS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
@@ -118,7 +119,7 @@ def picture(comparison: Comparison, scenario: Scenario) -> None:
         st.button(
             f"Measure {REDRAWS} redraws",
             key=_WANTED,
-            help=f"Subset selection is drawn cell by cell, which takes a while with {thousands(comparison.cells)} of them.",
+            help=f"{REDRAWS} draws of every randomiser take a while with {thousands(comparison.cells)} cells.",
         )
     st.html(figures_html(four_figures(comparison), map_version=""))
 
@@ -271,7 +272,7 @@ def table(comparison: Comparison, scenario: Scenario, population: Population) ->
             column_config=column_config(),
         )
         if times:
-            st.caption(
+            note(
                 f"Times of one report: best of three runs on one core ({machine_name()}); the phone's is that of the "
                 "Python client."
             )
@@ -283,7 +284,7 @@ def table(comparison: Comparison, scenario: Scenario, population: Population) ->
                 args=(comparison, population),
                 help="Takes a few seconds: the real client makes reports, the server's half adds them up.",
             )
-        st.caption(
+        note(
             f"Errors are one standard error in {comparison.noun}. Best guess: how often somebody who sees one report names its "
             "phone's cell, holding every cell for equally likely. Click a column's head to sort."
         )
