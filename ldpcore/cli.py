@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from ldpcore import cli_reports
+from ldpcore import cli_decide, cli_reports
 from ldpcore.console import (
     AreaOption,
     CityOption,
@@ -60,6 +60,7 @@ app = typer.Typer(
     help="Local differential privacy on location data: synthetic or own trips, randomised, de-biased, published.",
 )
 app.add_typer(cli_reports.app)
+app.add_typer(cli_decide.app)
 
 
 def main(arguments: Sequence[str]) -> int:
