@@ -430,11 +430,14 @@ def _on_threads(
         if not stop.is_set():
             came.put((task, _run_block(task.scenario, task.draws, population)))
 
-    # Arguments inside a partial are handed on as they are; Dask would look into a scenario's fields.
+    # Arguments inside a partial are handed on as they are; Dask would look into a scenario's fields. It breaks ties by
+    # key, so that the blocks of a combination are done one after the other and it is told soon.
     jobs = []
-    for part, tasks in plan.populations().items():
-        population = delayed(partial(populate, part), pure=False)()
-        jobs += [delayed(partial(work, task), pure=False)(population) for task in tasks]
+    for number, (part, tasks) in enumerate(plan.populations().items()):
+        population = delayed(partial(populate, part), pure=False)(dask_key_name=f"trips-{number:06}")
+        for task in tasks:
+            name = f"run-{task.place:06}-{task.block:06}"
+            jobs.append(delayed(partial(work, task), pure=False)(population, dask_key_name=name))
 
     def run_all() -> None:
         try:
@@ -478,7 +481,7 @@ def _on_cluster(
             population = client.submit(partial(_make_population, part), table, pure=False)
             for task in tasks:
                 job = partial(_run_block, task.scenario, task.draws)
-                futures[client.submit(job, population, pure=False)] = task
+                futures[client.submit(job, population, pure=False, priority=-task.place)] = task
         try:
             waiting = set(futures)
             while waiting and not stop.is_set():
