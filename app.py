@@ -12,6 +12,7 @@ page = st.navigation(
     {
         "Decide": [
             st.Page("pages/explore.py", title="What can be published?", url_path="explore", default=True),
+            st.Page("pages/sizing.py", title="Can LDP work here?", url_path="sizing"),
             st.Page("pages/mechanisms.py", title="Which randomiser?", url_path="mechanisms"),
         ]
     },

@@ -71,7 +71,7 @@ CORRECTION_WORDS: Final = {
 }
 INTERVAL_WORDS: Final = {"score": "score (Wilson's)", "exact": "exact (slower)"}
 SCENARIO_KEY: Final = "scenario"
-EXTRA_PARAMS: Final = ("cell", "colours", "raw", "report", "server", "prefer")
+EXTRA_PARAMS: Final = ("cell", "colours", "raw", "report", "server", "prefer", "count", "error")
 """Choices of the view that a link carries beside the scenario.
 
 Online tiles are not among them: whoever opens a link must not ask another host without having chosen to.

@@ -1,0 +1,28 @@
+"""Sizing: whether local privacy can work with the devices, cells and accuracy somebody has in mind."""
+
+import streamlit as st
+
+from ldpcore.errors import ParameterError, TripFileError
+from ui.pipeline import get_population
+from ui.scenario import complain, get_settings, show_odds
+from ui.sizing_more import alternatives, budget, conditions, downloads, engineering
+from ui.sizing_parts import ask, formulas, headline_and_figures, nearest_yes, over_resolutions, trap
+
+scenario = get_settings()
+try:
+    population = get_population(scenario) if not scenario.synthetic else None
+    question = ask(scenario, population)
+except (ParameterError, TripFileError) as error:
+    complain(error)
+    st.stop()
+show_odds(question.case.randomiser())
+headline_and_figures(question)
+nearest_yes(question)
+over_resolutions(question)
+trap(question)
+formulas(question)
+conditions(question)
+alternatives(question)
+budget(question)
+engineering()
+downloads(question)

@@ -1,0 +1,218 @@
+"""The lower half of the Sizing page: conditions, other models, a month's budget, engineering, downloads."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Final
+
+import streamlit as st
+
+from ldpcore.errors import ParameterError
+from ldpcore.privacy.central import (
+    CENTRAL_GUARANTEE,
+    LOCAL_GUARANTEE,
+    central_smallest_count,
+    geometric_variance,
+)
+from ldpcore.privacy.shuffle import SHUFFLE_GUARANTEE, amplify, smallest_batch
+from ldpcore.sizing import month_budget
+from ui.controls import heading
+from ui.number_words import thousands
+from ui.sizing_parts import Question
+
+DELTAS: Final = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+DAYS_OF_MONTH: Final = 30
+ENGINEERING: Final = (
+    ("A randomiser that can be audited", "exact probabilities from the system's cryptographic source"),
+    ("A memo store", "kept between starts and encrypted at rest"),
+    ("A cap on distinct cells", "enforced on the device, per epoch"),
+    ("An epoch that rotates", "the same way on every device, without being told"),
+    ("A parameter version in every report", "the server counts versions apart"),
+    (
+        "A release cycle of weeks",
+        "devices cannot be patched together, and a fault is invisible from the server",
+    ),
+)
+
+
+def conditions(question: Question) -> None:
+    """Ask the three conditions under which local privacy is the right tool, and say what follows."""
+    heading("The three conditions")
+    first = st.checkbox(
+        "Nobody may hold raw coordinates, not even for an hour",
+        key="sizing_no_party",
+        help="If some party may hold them, central noise or a shuffler gives far better counts.",
+    )
+    second = question.verdict.affordable
+    st.checkbox(
+        f"Cells that matter hold at least {thousands(question.verdict.smallest_count)} {question.noun} (computed above)",
+        value=second,
+        disabled=True,
+        key=f"sizing_counts_{second}",
+        help="No fixed number of devices is enough: what a cell needs grows with the root of all that report.",
+    )
+    third = st.checkbox(
+        "You build, ship and can attest the client yourself",
+        key="sizing_client",
+        help="A modified client reports what it likes, and no check on the server can tell.",
+    )
+    missing = [
+        words
+        for holds, words in (
+            (first, "some party may hold raw coordinates"),
+            (second, "the cells are too small at this ε"),
+            (third, "the client is not yours"),
+        )
+        if not holds
+    ]
+    if missing:
+        st.markdown(
+            "Local privacy is not the right tool as long as "
+            + ", and ".join(missing)
+            + ". Look at the other models below."
+        )
+    else:
+        st.markdown("All three hold: local privacy is a fair choice here.")
+
+
+def alternatives(question: Question) -> None:
+    """Draw what a trusted server or a shuffler would give for the same data, each with its own guarantee."""
+    case, verdict = question.case, question.verdict
+    heading("Other models on the same data")
+    st.caption(
+        "Three guarantees against three different readers. Their epsilons are not comparable as numbers, so none is ranked "
+        "against another. All hide the replacement of one device's value."
+    )
+    delta = st.select_slider(
+        "Delta of the shuffled guarantee",
+        DELTAS,
+        value=1e-6,
+        format_func=lambda value: f"{value:.0e}",
+        key="sizing_delta",
+        help="Chance that the guarantee after shuffling does not hold; far below one over the devices.",
+    )
+    target = f"±{100 * case.target_error:g} %"
+    local, shuffled, central = st.columns(3, gap="medium")
+    with local:
+        st.markdown("**Local**, this page")
+        st.markdown(LOCAL_GUARANTEE.removeprefix("Local: "))
+        st.markdown(
+            f"ε = {case.epsilon:g} a report. A count is known to {target} from {thousands(verdict.smallest_count)} on."
+        )
+    with shuffled:
+        st.markdown("**Shuffle**")
+        st.markdown(SHUFFLE_GUARANTEE.removeprefix("Shuffle: "))
+        st.markdown(_shuffle_words(question, delta))
+    with central:
+        st.markdown("**Central**")
+        st.markdown(CENTRAL_GUARANTEE.removeprefix("Central: "))
+        least = central_smallest_count(case.epsilon, relative_error=case.target_error)
+        st.markdown(
+            f"With noise labelled ε = {case.epsilon:g} a count is off by ±{geometric_variance(case.epsilon) ** 0.5:.2g} devices "
+            f"and known to {target} from {thousands(max(least, 1))} on, however many devices there are."
+        )
+
+
+def _shuffle_words(question: Question, delta: float) -> str:
+    case = question.case
+    after = amplify(case.epsilon, devices=case.devices, delta=delta).epsilon_central
+    words = (
+        f"The counts are those of the local column. If all {thousands(case.devices)} reports are shuffled in one batch, the "
+        f"server's view is ({after:.3g}, {delta:.0e})-private (numeric clone bound; honest reports only)."
+    )
+    try:
+        batch = smallest_batch(case.epsilon, target=0.5, delta=delta)
+    except ParameterError:
+        return words + " No batch brings that down to 0.5."
+    return words + f" The smallest batch for 0.5 is {thousands(batch)} reports."
+
+
+def budget(question: Question) -> None:
+    """Add up a month of reports of one device under a cadence and a cap."""
+    heading("A month of one device")
+    first, second, third = st.columns(3, gap="medium", vertical_alignment="bottom")
+    with first:
+        a_day = st.number_input(
+            "Reports a day", 1, 1440, 1, key="sizing_a_day", help="288 is every five minutes."
+        )
+    with second:
+        memo = st.toggle(
+            "Remember the answer per cell",
+            value=False,
+            key="sizing_memo",
+            help="Memoisation: the same cell gives the same randomised report within an epoch.",
+        )
+    with third:
+        cap = st.number_input("Cap on distinct cells a day", 1, 1000, 5, key="sizing_cap", disabled=not memo)
+    epsilon, reports = question.case.epsilon, int(a_day) * DAYS_OF_MONTH
+    fresh = month_budget(epsilon, reports=reports)
+    if not memo:
+        st.markdown(
+            f"{thousands(reports)} fresh reports at ε = {epsilon:g} add up to a total ε of **{fresh:,.6g}** a month. "
+            + ("That is no guarantee in any useful sense." if fresh > 20 else "")
+        )
+        return
+    day = month_budget(epsilon, reports=int(a_day), distinct_cells=int(cap))
+    st.markdown(
+        f"At most {int(cap)} distinct cells a day, with new answers every day: **{day * DAYS_OF_MONTH:,.6g}** a month instead "
+        f"of {fresh:,.6g}, for *which* cells they were. When the device changed cell stays visible, and going silent at the "
+        "cap shows that it was hit."
+    )
+
+
+def engineering() -> None:
+    """List what local privacy costs to build and keep."""
+    with st.expander("What it costs to build"):
+        st.markdown("\n".join(f"- **{what}**: {why}." for what, why in ENGINEERING))
+        st.markdown("Central noise keeps all of this on servers that can be mended in an afternoon.")
+
+
+def command(question: Question) -> str:
+    """Return the command line that gives the same verdict."""
+    case = question.case
+    words = ["python", "-m", "ldpcore", "size", "--devices", str(case.devices), "--cells", str(case.cells)]
+    words += ["--epsilon", repr(case.epsilon), "--mechanism", case.mechanism]
+    words += ["--target-error", repr(case.target_error), "--smallest-count", f"{case.target_count:g}"]
+    if case.options:
+        words += ["--options", ",".join(f"{name}={value}" for name, value in case.options)]
+    return shlex.join(words)
+
+
+def verdict_json(question: Question) -> str:
+    """Return the case and its verdict as JSON text."""
+    case, verdict, fit = question.case, question.verdict, question.fit
+    return json.dumps(
+        {
+            "case": {
+                "devices": case.devices,
+                "cells": case.cells,
+                "epsilon": case.epsilon,
+                "mechanism": case.mechanism,
+                "options": dict(case.options),
+                "target_error": case.target_error,
+                "smallest_count_wanted": case.target_count,
+            },
+            "affordable": verdict.affordable,
+            "relative_error": verdict.error,
+            "smallest_count": verdict.smallest_count,
+            "devices_needed": verdict.devices_needed,
+            "cells_at_most": verdict.cells_at_most,
+            "epsilon_needed": verdict.epsilon_needed,
+            "reasons": list(verdict.reasons),
+            "cells_known": fit.cells_known,
+            "share_of_devices_known": fit.share_known,
+            "cells_published_expected": fit.cells_published,
+        },
+        indent=2,
+    )
+
+
+def downloads(question: Question) -> None:
+    """Offer the verdict as a file and as a command."""
+    heading("Take it with you")
+    left, right = st.columns([0.3, 0.7], gap="medium", vertical_alignment="center")
+    left.download_button(
+        "Verdict (JSON)", verdict_json(question), "sizing.json", "application/json", width="stretch"
+    )
+    right.code(command(question), language="bash", wrap_lines=True)
