@@ -66,6 +66,8 @@ app.add_typer(cli_decide.app)
 def main(arguments: Sequence[str]) -> int:
     """Run one verb and return its exit code; a user's mistake is one line on standard error."""
     command = typer.main.get_command(app)
+    if not arguments:
+        arguments = ["--help"]
     try:
         outcome = command.main(args=list(arguments), prog_name="python -m ldpcore", standalone_mode=False)
     except (ParameterError, TripFileError) as error:

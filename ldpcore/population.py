@@ -200,7 +200,7 @@ def _file_population(scenario: Scenario, trips: TripTable, area: Area) -> Popula
         unit=found.unit,
         rows_read=trips.rows_read,
         rows_dropped=_without_zeros(dropped),
-        notes=(*trips.notes, *_area_notes(area)),
+        notes=(*trips.notes, *_area_notes(area), *_clock_notes(scenario, area)),
         table_values=found,
     )
 
@@ -211,6 +211,16 @@ def _area_notes(area: Area) -> tuple[str, ...]:
     return (
         f"The service area was taken from the data ({area.label}). Cells chosen from where people went say where they "
         "went: before a real release, name a public area instead.",
+    )
+
+
+def _clock_notes(scenario: Scenario, area: Area) -> tuple[str, ...]:
+    about_time = scenario.hour is not None or scenario.day is not None or scenario.query == "presence"
+    if not about_time or scenario.city is not None or scenario.timezone is not None or area.timezone != "UTC":
+        return ()
+    return (
+        "Hours and days are on the clock of UTC, because nothing says where the area's clock is: name its IANA zone, "
+        "such as Europe/Oslo, as the time zone.",
     )
 
 

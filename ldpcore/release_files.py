@@ -24,6 +24,13 @@ from ldpcore.errors import ParameterError
 from ldpcore.population import UNITS
 from ldpcore.release import Release
 
+SIMULATED: Final = (
+    "A simulation from a file that lies on one machine: its coins come from a seed that can be guessed, so this table "
+    "does not protect the people of the file. A private release is counted from reports that the devices' own client "
+    "made (perturb --device, then aggregate)."
+)
+"""What the release of a user's own file is, and what it is not."""
+
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -38,6 +45,8 @@ def sidecar(release: Release, *, truth: bool) -> dict[str, Any]:
         Whether the table it stands beside holds the truth.
     """
     scenario, population = release.scenario, release.population
+    if not truth and not scenario.synthetic:
+        return _sidecar_for_others(release)
     return {
         "package": "ldp-atlas",
         "package_version": ldpcore.__version__,
@@ -58,6 +67,36 @@ def sidecar(release: Release, *, truth: bool) -> dict[str, Any]:
         "unit": UNITS[population.unit],
         "reports": population.size,
         "rows_dropped": dict(population.rows_dropped),
+        "attribution": population.area.attribution,
+    }
+
+
+def _sidecar_for_others(release: Release) -> dict[str, Any]:
+    """Return what may stand beside the release of a user's own file.
+
+    The seed would undo the simulated noise, and the digest and the exact row counts of the file
+    would tell it from a file that differs by one trip; none of them leaves with the release.
+    """
+    scenario, population = release.scenario, release.population
+    hidden = {"seed", "draw", "trips"}
+    return {
+        "package": "ldp-atlas",
+        "package_version": ldpcore.__version__,
+        "created": datetime.now(tz=UTC).isoformat(timespec="seconds"),
+        "table": "release",
+        "warning": SIMULATED,
+        "scenario": {name: value for name, value in scenario.to_dict().items() if name not in hidden},
+        "domain": {
+            "name": population.domain.name,
+            "version": population.domain.version,
+            "resolution": population.domain.resolution,
+            "cells": population.domain.size,
+            "from_data": population.area.from_data,
+        },
+        "mechanism": release.mechanism.parameters(),
+        "epsilon_effective": release.mechanism.epsilon_effective,
+        "unit": UNITS[population.unit],
+        "reports": population.size,
         "attribution": population.area.attribution,
     }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -179,15 +179,20 @@ class Scenario:
         return {
             field.name: (dict(self.options) if field.name == "options" else getattr(self, field.name))
             for field in fields(self)
+            if self.synthetic or field.name != "devices"
         }
 
-    def to_command(self, *, trips_path: str = "TRIPS", out: str | None = None) -> str:
+    def to_command(
+        self, *, trips_path: str = "TRIPS", reading: Sequence[str] = (), out: str | None = None
+    ) -> str:
         """Return the command line that makes the same run.
 
         Parameters
         ----------
         trips_path
             What stands for the path of the user's file, which the scenario doesn't know.
+        reading
+            Words that say how the file was read, beyond what it says itself.
         out
             File to write the release to, if any.
 
@@ -199,7 +204,7 @@ class Scenario:
         """
         words = ["python", "-m", "ldpcore", "run"]
         if self.trips is not None:
-            words += ["--trips", trips_path]
+            words += ["--trips", trips_path, *reading]
         if self.city is not None:
             words += ["--city", self.city]
         if self.area is not None:
@@ -248,7 +253,7 @@ class Scenario:
                 else:
                     del pending[name]
                     accepted = True
-        problems += [f"The link's {name} was not used. {reasons[name]}" for name in pending]
+        problems += [f"The setting {name} of the link was not used. {reasons[name]}" for name in pending]
         return scenario, problems
 
 
@@ -312,7 +317,7 @@ def _require_member(parameter: str, value: str, table: Mapping[str, Any] | tuple
 def _require_range(parameter: str, label: str, value: int, low: int, high: int, example: int) -> None:
     if not low <= value <= high:
         raise ParameterError(
-            parameter, f"{label} must be between {low} and {high}, got {value}; try {example}."
+            parameter, f"{label} must be between {low:,} and {high:,}, got {value:,}; try {example}."
         )
 
 

@@ -1,8 +1,5 @@
 """Explore: truth, published estimate and error of one scenario, side by side."""
 
-import streamlit as st
-
-from ldpcore.errors import ParameterError, TripFileError
 from ui.explore_parts import (
     data_flow,
     downloads,
@@ -10,17 +7,12 @@ from ui.explore_parts import (
     pinned_cell,
     ranked_table,
 )
-from ui.pipeline import get_release
-from ui.scenario import complain, get_settings, show_odds
+from ui.scenario import get_settings, release_in_force, show_odds
 from ui.upload import own_file
 
 scenario = get_settings()
-try:
-    own_file(scenario)
-    release = get_release(scenario)
-except (ParameterError, TripFileError) as error:
-    complain(error)
-    st.stop()
+own_file(scenario)
+release = release_in_force(scenario)
 show_odds(release.mechanism)
 selected = headline_and_map(release)
 pinned_cell(release, selected)

@@ -88,10 +88,16 @@ def redraw_strip(draws: pd.DataFrame, *, truth: float, this_draw: int, floor: in
         strokeDash=alt.StrokeDash("name:N", legend=None),
         color=alt.value(tokens.text),
     )
-    labels = lines.mark_text(align="right", dy=-7, dx=-2).encode(
+    labels = lines.mark_text(align="left", dx=4).encode(
         y="level:Q", x=alt.value("width"), text="name:N", color=alt.value(tokens.text)
     )
-    return themed(alt.layer(bars, dots, rules, labels), tokens, height=230)
+    return themed(
+        alt.layer(bars, dots, rules, labels).properties(
+            padding={"right": 96, "left": 4, "top": 4, "bottom": 4}
+        ),
+        tokens,
+        height=230,
+    )
 
 
 def interval_line(
@@ -118,6 +124,8 @@ def interval_line(
             "foot": 0.1,
         }
     )
+    if estimate - floor > 8 * (high - low):
+        marks = marks[marks["line"] > 1].copy()  # a floor far below would press the error bar into a corner
     span = max(marks["at"].max(), high) - min(marks["at"].min(), low)
     middle = (max(marks["at"].max(), high) + min(marks["at"].min(), low)) / 2
     marks["left"] = marks["at"] > middle
@@ -137,7 +145,11 @@ def interval_line(
     bar = (
         alt.Chart(drawn)
         .mark_bar(height=12, cornerRadius=6, opacity=0.45, color=tokens.accent)
-        .encode(x=alt.X("low:Q", title="Devices in the cell", scale=x_scale), x2="high:Q", y=y)
+        .encode(
+            x=alt.X("low:Q", title="Devices in the cell", scale=x_scale, axis=alt.Axis(tickCount=6)),
+            x2="high:Q",
+            y=y,
+        )
     )
     base = alt.Chart(marks).encode(x=alt.X("at:Q", scale=x_scale), color=colors)
     stems = base.mark_rule(strokeWidth=1.5).encode(y=y, y2="foot:Q")

@@ -59,7 +59,12 @@ def stop_slider(
         )
     with narrow:
         st.number_input(
-            f"{label}, exact value", key=key, step=step, format=number_format, label_visibility="collapsed"
+            f"{label}, exact value",
+            value=None,  # an emptied box is no number, not a zero
+            key=key,
+            step=step,
+            format=number_format,
+            label_visibility="collapsed",
         )
     left, right = ends
     st.html(f'<div class="ends"><span>{left}</span><span>{right}</span></div>')

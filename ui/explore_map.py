@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Final
 
+import h3
 import numpy as np
+import shapely
+from shapely.geometry import mapping
 
-from ldpcore.domain import Domain
+from ldpcore.domain import Area, Domain
 from ldpcore.release import Release, Status
 from ldpcore.shapes import BoolArray, ByteArray, CellArray, FloatArray, IntArray
 from ui.hex_map import HoverColumn, HoverStatus, Panel
@@ -215,3 +220,33 @@ def _summed(column: FloatArray, parent_of: IntArray, parents: int) -> FloatArray
 def raw_counts(release: Release) -> FloatArray:
     """Return (d,) how many reports point to each cell, before anything is inverted."""
     return np.asarray(release.mechanism.support(release.counts, n=release.population.size), np.float64)
+
+
+def cell_bounds(cells: CellArray) -> tuple[float, float, float, float]:
+    """Return west, south, east and north of some cells in degrees, their edges included."""
+    return _bounds_of(cells.tobytes())
+
+
+@lru_cache(maxsize=32)
+def _bounds_of(cells: bytes) -> tuple[float, float, float, float]:
+    outermost = _outermost(np.frombuffer(cells, np.uint64))
+    ends = np.array([ring for cell in outermost for ring in h3.cell_to_boundary(f"{cell:x}")])
+    south, west = ends.min(axis=0)
+    north, east = ends.max(axis=0)
+    return float(west), float(south), float(east), float(north)
+
+
+def _outermost(cells: CellArray) -> set[int]:
+    """Return the cells that lie farthest out, so that only their edges need be looked at."""
+    centres = np.array([h3.cell_to_latlng(f"{cell:x}") for cell in cells.tolist()])
+    return {
+        int(cells[at]) for axis in (0, 1) for at in (centres[:, axis].argmin(), centres[:, axis].argmax())
+    }
+
+
+@cache
+def area_geojson(area: Area) -> str:
+    """Return the outline of a service area of the user's, as the land its map is drawn on."""
+    geometry = shapely.simplify(area.geometry, 0.0005)
+    feature = {"type": "Feature", "properties": {}, "geometry": mapping(geometry)}
+    return json.dumps({"type": "FeatureCollection", "features": [feature]}, separators=(",", ":"))

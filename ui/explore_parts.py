@@ -13,15 +13,15 @@ import streamlit as st
 
 from ldpcore.population import DROPPED_WORDS, UNITS
 from ldpcore.release import Release, Status
-from ldpcore.release_files import WRITERS, release_bytes, sidecar, sidecar_bytes
+from ldpcore.release_files import SIMULATED, WRITERS, release_bytes, sidecar, sidecar_bytes
 from ldpcore.trips.cities import CITIES, city_land_geojson
 from ui import assets, legend
-from ui.explore_map import STATUS_SENTENCES, Choices, MapContent, map_content
+from ui.explore_map import STATUS_SENTENCES, Choices, MapContent, area_geojson, cell_bounds, map_content
 from ui.flow import flow_html
 from ui.headline import figures_html, four_figures, headline, headline_note
 from ui.hex_map import HexMapState, hex_map, pin_cell
-from ui.number_words import percent, thousands
-from ui.odds import belief_after_support
+from ui.number_words import percent, thousands, to_error
+from ui.odds import belief_after_support, odds_ratio
 from ui.palettes import tokens
 from ui.pipeline import get_release
 from ui.table import FIRST_ROWS, ranked, table_rows
@@ -109,14 +109,20 @@ def _map(release: Release, content: MapContent) -> HexMapState:
         }
         place = CITIES[scenario.city].label
     else:
-        land, place = {}, "area"
+        land, place = {"land_geojson": area_geojson(area)}, "area"
+    drawn = set(content.drawing.cells.tolist())
+    pinned = st.session_state.get("view_cell")
+    if pinned and _cell_number(pinned) not in drawn:
+        # A pin of another grid or city would point at nothing.
+        pin_cell(MAP_KEY, None)
+        st.session_state["view_cell"] = None
     state = hex_map(
         key=MAP_KEY,
         domain_version=content.drawing.version,
         cells=content.drawing.cells,
         panels=content.panels,
-        bounds=area.bounds,
-        view_key=area.name,
+        bounds=cell_bounds(content.drawing.cells),
+        view_key=f"{area.name} {area.bounds}",
         hatched=content.hatched,
         columns=content.columns,
         status=content.status,
@@ -130,6 +136,14 @@ def _map(release: Release, content: MapContent) -> HexMapState:
     )
     st.session_state["view_cell"] = state.selected
     return state
+
+
+def _cell_number(text: str) -> int:
+    """Return the number of a cell's hexadecimal name; a link may carry anything, which is then no cell."""
+    try:
+        return int(text, 16)
+    except ValueError:
+        return 0
 
 
 def _legend(content: MapContent, choices: Choices, *, released: Release) -> str:
@@ -194,6 +208,7 @@ def _cell_story(release: Release, index: int) -> None:
     truth = int(release.population.true_counts[index])
     low, high = float(estimates.ci_low[index]), float(estimates.ci_high[index])
     estimate, at_least = float(estimates.estimate[index]), float(estimates.at_least[index])
+    std_error = float(estimates.std_error[index])
     status = Status(int(release.status[index]))
     negative = (
         " A negative estimate is right for a nearly empty cell: over many redraws it averages to the truth, and "
@@ -202,9 +217,9 @@ def _cell_story(release: Release, index: int) -> None:
         else ""
     )
     st.write(
-        f"Estimate **{thousands(estimate)}**, {100 * scenario.confidence:g} % interval {thousands(low)} to "
-        f"{thousands(high)}, truth **{thousands(truth)}**, {STATUS_SENTENCES[status]}. Sure of at least "
-        f"{thousands(max(at_least, 0))}.{negative}"
+        f"Estimate **{to_error(estimate, std_error)}**, {100 * scenario.confidence:g} % interval "
+        f"{to_error(low, std_error)} to {to_error(high, std_error)}, truth **{thousands(truth)}**, {STATUS_SENTENCES[status]}. Sure of at least "
+        f"{to_error(max(at_least, 0.0), std_error)}.{negative}"
     )
     st.altair_chart(
         interval_line(
@@ -234,7 +249,7 @@ def _cell_story(release: Release, index: int) -> None:
         st.write(
             f"**What one report says of its phone.** Before: {_one_in(belief.before)} phones is here. After a report "
             f"that points to this cell: {_one_in(belief.after)}. Epsilon bounds this step: the odds never change by "
-            f"more than {np.exp(release.mechanism.epsilon_effective):.3g} to 1, whatever else the observer knows."
+            f"more than {odds_ratio(release.mechanism)} to 1, whatever else the observer knows."
         )
 
 
@@ -305,7 +320,7 @@ def ranked_table(release: Release) -> None:
         )
         st.caption(
             "Ranked by estimate, so the top rows are biased upward: the luckiest draws rise (winner's curse). "
-            f"Dot: estimate. Band: {confidence} interval, drawn from zero to all {unit}. Tick: truth."
+            f"Dot: estimate. Band: {confidence} interval, cut at zero where it is drawn. Tick: truth."
         )
 
 
@@ -347,6 +362,8 @@ def downloads(release: Release) -> None:
     if not panel.open:
         return
     with panel:
+        if not release.scenario.synthetic:
+            st.warning(SIMULATED)
         for truth, name, what in (
             (False, "Release", "What a server could publish: estimates, error bars, status. No truth."),
             (

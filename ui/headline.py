@@ -39,7 +39,7 @@ def headline(release: Release) -> str:
         else f"none of {cells} can be published."
     )
     if trusted > population.size:
-        return f"{opening}{what} No count can be trusted to ±10 %, not even all {thousands(population.size)} {noun}."
+        return f"{opening}{what} No count can be trusted to ±10 %, not even that of all {count_of(population.size, noun[:-1])}."
     return f"{opening}{what} The smallest count you can trust to ±10 % is {thousands(round_significant(trusted, 3))} {noun}."
 
 
@@ -54,7 +54,7 @@ def headline_note(release: Release) -> str:
     return (
         f"±10 % is one standard error; the 95 % interval is ±20 %. A cell is published when at least "
         f"{count_of(release.scenario.floor, noun)} are sure. Holding a cell back protects the reader from noise, "
-        f"not the {noun}s: the estimates are private already.{drawn}"
+        f"not the {noun}s: where the reports are private, so are the estimates.{drawn}"
     )
 
 

@@ -29,8 +29,7 @@ class Belief:
 
 def odds_sentence(mechanism: FrequencyOracle) -> str:
     """Return one sentence that says epsilon in phones out of a hundred."""
-    ratio = math.exp(mechanism.epsilon_effective)
-    general = f"Nobody's odds about a phone change by more than {_ratio(ratio)} to 1."
+    general = f"Nobody's odds about a phone change by more than {odds_ratio(mechanism)} to 1."
     if mechanism.p is None or mechanism.q is None:
         return general
     here, elsewhere = float(mechanism.p), float(mechanism.q)
@@ -38,6 +37,11 @@ def odds_sentence(mechanism: FrequencyOracle) -> str:
         f"Of 100 phones truly in a cell, about {_phones(here)} point to it; "
         f"of 100 phones elsewhere, about {_phones(elsewhere)} do too. {general}"
     )
+
+
+def odds_ratio(mechanism: FrequencyOracle) -> str:
+    """Return the greatest factor by which a report may change the odds about its phone, rounded up."""
+    return _ratio(math.exp(mechanism.epsilon_effective))
 
 
 def belief_after_support(mechanism: FrequencyOracle, share: float) -> Belief | None:
@@ -68,4 +72,6 @@ def _phones(share: float) -> str:
 
 
 def _ratio(ratio: float) -> str:
-    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+    """Write a bound; it is rounded up, since a bound rounded down would not be one."""
+    decimals = max(0, 2 - math.floor(math.log10(ratio)))
+    return f"{math.ceil(ratio * 10**decimals - 1e-9) / 10**decimals:,.{decimals}f}"

@@ -7,6 +7,7 @@ scenario that could.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from html import escape
 from typing import Any, Final
@@ -15,15 +16,17 @@ from urllib.parse import urlencode
 import h3
 import streamlit as st
 
-from ldpcore.errors import ParameterError
+from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.mechanisms import MECHANISMS, FrequencyOracle, option_names, parse_options
 from ldpcore.population import UNITS
-from ldpcore.settings import DAYS, QUERIES, RESOLUTIONS, Scenario
+from ldpcore.release import Release
+from ldpcore.settings import DAYS, DEFAULT, QUERIES, RESOLUTIONS, Scenario
 from ldpcore.trips.cities import CITIES
 from ui.controls import heading, stop_slider
 from ui.frame import require_frame
 from ui.odds import odds_sentence
-from ui.upload import file_controls
+from ui.pipeline import get_release, own_trips
+from ui.upload import WANTED_KEY, file_controls, reading_words
 
 EPSILON_STOPS: Final = (
     0.1,
@@ -71,13 +74,28 @@ CORRECTION_WORDS: Final = {
 }
 INTERVAL_WORDS: Final = {"score": "score (Wilson's)", "exact": "exact (slower)"}
 SCENARIO_KEY: Final = "scenario"
-EXTRA_PARAMS: Final = ("cell", "colours", "raw", "report", "server", "prefer", "count", "error")
+EXTRA_PARAMS: Final = (
+    "cell",
+    "colours",
+    "raw",
+    "report",
+    "server",
+    "prefer",
+    "count",
+    "error",
+    "columns",
+    "crs",
+)
 """Choices of the view that a link carries beside the scenario.
 
 Online tiles are not among them: whoever opens a link must not ask another host without having chosen to.
 """
 
 _STARTED: Final = "_started"
+_WRITTEN: Final = "_written_link"
+_LAST_RUN: Final = "_last_run"
+_KEPT: Final = "_kept_scenarios"
+_SOURCE_BEFORE: Final = "_source_before"
 _SLOTS: Final = "_slots"
 _FILE_CHOICE: Final = "set_source"
 _OPTIONS_TEXT: Final = "options_text"
@@ -103,6 +121,21 @@ def complain(error: ParameterError) -> None:
     (slot if slot is not None else st).error(str(error))
 
 
+def release_in_force(scenario: Scenario) -> Release:
+    """Return the run of a scenario, or of the last one that could be run, with the reason at its control."""
+    state = st.session_state
+    try:
+        with st.spinner("Making and counting every report") if scenario.per_report else nullcontext():
+            release = get_release(scenario)
+    except (ParameterError, TripFileError) as error:
+        complain(error if isinstance(error, ParameterError) else ParameterError("trips", str(error)))
+        last: Scenario = state.get(_LAST_RUN, DEFAULT)
+        st.info("What follows is the last scenario that could be run.")
+        return get_release(last)
+    state[_LAST_RUN] = scenario
+    return release
+
+
 def show_odds(mechanism: FrequencyOracle) -> None:
     """Write under the epsilon slider what a report says of a phone, once the randomiser is known."""
     slot = st.session_state.get(_SLOTS, {}).get("odds")
@@ -120,12 +153,20 @@ def start_session() -> list[str]:
     if st.session_state.get(_STARTED):
         return []
     st.session_state[_STARTED] = True
+    return _open_link()
+
+
+def _open_link() -> list[str]:
+    state = st.session_state
     params = {name: st.query_params[name] for name in st.query_params}
     scenario, problems = Scenario.from_params(params)
     for name in EXTRA_PARAMS:
-        if name in params:
-            st.session_state[f"view_{name}"] = params[name]
+        state[f"view_{name}"] = params.get(name, "")
+    table = own_trips()
+    if scenario.trips is not None and (table is None or table.digest != scenario.trips):
+        state[WANTED_KEY] = scenario.trips
     set_controls(scenario)
+    state[_SOURCE_BEFORE] = state[_FILE_CHOICE]
     return problems
 
 
@@ -145,9 +186,47 @@ def _control_values(scenario: Scenario) -> dict[str, Any]:
 
 def remember_link(scenario: Scenario) -> None:
     """Write the scenario and the choices of the view to the address bar."""
+    if st.session_state.get(WANTED_KEY):
+        return  # the link still waits for its file
     params = link_params(scenario)
     if dict(st.query_params) != params:
         st.query_params.from_dict(params)
+    st.session_state[_WRITTEN] = params
+
+
+def _follow_history() -> list[str]:
+    """Open the link of the address bar where the reader went back to one.
+
+    Going to another page empties the address, which is no link.
+    """
+    now = dict(st.query_params)
+    if not now or now == st.session_state.get(_WRITTEN, now):
+        return []
+    return _open_link()
+
+
+def _follow_source() -> None:
+    """Put the run back that was left where the reader switches between a city and their own file."""
+    state = st.session_state
+    source = state[_FILE_CHOICE]
+    before = state.get(_SOURCE_BEFORE, source)
+    state[_SOURCE_BEFORE] = source
+    if source == before:
+        return
+    state.pop(WANTED_KEY, None)
+    current: Scenario = state[SCENARIO_KEY]
+    kept: dict[str, Scenario] = state.setdefault(_KEPT, {})
+    if current.synthetic == (before == BUNDLED):
+        kept[before] = current
+    target = kept.get(source)
+    table = own_trips()
+    if source == OWN_FILE and (target is None or table is None or target.trips != table.digest):
+        return
+    if target is None:
+        city = current.city or DEFAULT.city
+        target = replace(current, trips=None, area=None, timezone=None, city=city)
+    state.update(_control_values(target))
+    state[SCENARIO_KEY] = target
 
 
 def link_params(scenario: Scenario) -> dict[str, str]:
@@ -167,9 +246,13 @@ def scenario_controls() -> Scenario:
     """
     slots: dict[str, Any] = {}
     st.session_state[_SLOTS] = slots
+    problems = _follow_history()
+    _follow_source()
     # Streamlit forgets a control that a run didn't draw; it comes back with the scenario in force.
     for name, value in _control_values(get_settings()).items():
         st.session_state.setdefault(name, value)
+    for problem in problems:
+        st.warning(problem)
     with st.sidebar:
         _where(slots)
         _who(slots)
@@ -193,8 +276,9 @@ def _assemble() -> Scenario:
         hour = PRESENCE_HOUR
     settings["hour"] = None if hour == WHOLE_DAY else hour
     if own:
-        table = state.get("own_trips")
-        settings["trips"] = table.digest if table is not None else state.get("set_trips")
+        table = own_trips()
+        settings["trips"] = table.digest if table is not None else None
+        settings["devices"] = DEFAULT.devices
         settings["day"] = None if settings["day"] == EVERY_DAY else settings["day"]
         if settings["trips"] is None:
             own = False
@@ -388,7 +472,8 @@ def _publish(slots: dict[str, Any]) -> None:
     left, right = st.columns(2, gap="small")
     with left:
         st.number_input(
-            "Floor (devices)",
+            "Floor",
+            value=None,
             key="set_floor",
             step=50,
             help="A cell is published when at least this many devices are sure.",
@@ -415,6 +500,7 @@ def _publish(slots: dict[str, Any]) -> None:
             key="set_interval",
             help="Score intervals turn to exact ones by themselves where reports are few.",
         )
+    slots["interval"] = st.empty()
 
 
 def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:
@@ -424,7 +510,9 @@ def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:
     heading("Seed and link")
     left, right = st.columns([0.5, 0.5], gap="small", vertical_alignment="bottom")
     with left:
-        st.number_input("Seed", key="set_seed", step=1, help="Same seed, same trips and same coins.")
+        st.number_input(
+            "Seed", value=None, key="set_seed", step=1, help="Same seed, same trips and same coins."
+        )
     with right:
         st.button(
             "Redraw", on_click=_redraw, width="stretch", help="Toss the devices' coins again; the trips stay."
@@ -434,10 +522,15 @@ def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:
     st.html(f'<p class="quiet">Seed {scenario.seed}, redraw {scenario.draw}</p>')
     with st.popover("Link and command", width="stretch"):
         base = (st.context.url or "").split("?")[0]
-        st.caption("This link opens the same run in any browser that reaches this server.")
+        if scenario.synthetic:
+            st.caption("This link opens the same run in any browser that reaches this server.")
+        else:
+            st.caption(
+                "This link opens the same run once the same file is loaded; it names the file by its SHA-256."
+            )
         st.code(base + "?" + urlencode(link_params(scenario)), language=None, wrap_lines=True)
         st.caption("This command makes the same run in a terminal.")
-        st.code(scenario.to_command(), language="bash", wrap_lines=True)
+        st.code(scenario.to_command(reading=reading_words()), language="bash", wrap_lines=True)
 
 
 def _redraw() -> None:

@@ -12,7 +12,7 @@ from ldpcore.shapes import IntArray
 from ui.palettes import Tokens
 
 FIRST_ROWS = 50
-_WIDTH, _HEIGHT = 180, 22
+_WIDTH, _HEIGHT, _EDGE = 160, 22, 8
 
 STATUS_WORDS = {
     "published": "published",
@@ -74,15 +74,15 @@ def error_bar_svg(
     """Return a data URI of one row's error bar: the interval, the estimate, and the truth as a tick."""
 
     def x(value: float) -> float:
-        return round(4 + (_WIDTH - 8) * min(max(value / top, 0.0), 1.0), 1)
+        return round(_EDGE + (_WIDTH - 2 * _EDGE) * min(max(value / top, 0.0), 1.0), 1)
 
     middle = _HEIGHT / 2
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}">'
-        f'<line x1="4" x2="{_WIDTH - 4}" y1="{middle}" y2="{middle}" stroke="{tokens.grid}"/>'
+        f'<line x1="{_EDGE}" x2="{_WIDTH - _EDGE}" y1="{middle}" y2="{middle}" stroke="{tokens.grid}"/>'
         f'<line x1="{x(low)}" x2="{x(high)}" y1="{middle}" y2="{middle}" stroke="{tokens.accent}" '
-        f'stroke-width="6" stroke-opacity="0.45" stroke-linecap="round"/>'
-        f'<circle cx="{x(estimate)}" cy="{middle}" r="4" fill="{tokens.accent}"/>'
+        f'stroke-width="8" stroke-opacity="0.45" stroke-linecap="round"/>'
+        f'<circle cx="{x(estimate)}" cy="{middle}" r="3" fill="{tokens.accent}"/>'
         f'<line x1="{x(truth)}" x2="{x(truth)}" y1="3" y2="{_HEIGHT - 3}" stroke="{tokens.text}" stroke-width="2"/>'
         "</svg>"
     )

@@ -6,6 +6,7 @@ The file lives in this session's memory and nowhere else; a button forgets it.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -46,10 +47,13 @@ USUAL_FIELDS: Final = frozenset(
 SAMPLE_ABOVE: Final = 2_000_000
 """Trips above which a random part of a file is used, and said so."""
 
+WANTED_KEY: Final = "wanted_trips"
+"""Session key of the digest of the file that a link needs and nobody loaded yet."""
 _UPLOAD, _ZONES, _POLYGON, _CRS = "own_upload", "own_zones", "own_polygon", "own_crs"
 _ERROR, _COLUMNS, _MAPPING, _NEEDS_ZONES = "own_error", "own_columns", "own_mapping", "own_needs_zones"
 _FIELD: Final = "own_map_{}"
-_READING: Final = (_ERROR, _COLUMNS, _MAPPING, _NEEDS_ZONES)
+_WRONG: Final = "own_wrong_file"
+_READING: Final = (_WRONG, _ERROR, _COLUMNS, _MAPPING, _NEEDS_ZONES)
 
 
 # --- In the sidebar ---------------------------------------------------------------------------
@@ -71,7 +75,7 @@ def file_controls(slots: dict[str, Any]) -> None:
         _remedies()
     table = own_trips()
     if table is None:
-        wanted = state.get("set_trips")
+        wanted = state.get(WANTED_KEY)
         if wanted and upload is None:
             slots["trips"].info(
                 f"This link was made with a trip file that it doesn't carry (SHA-256 {wanted[:12]}…). Load the same file."
@@ -142,7 +146,11 @@ def own_file(scenario: Scenario) -> None:
             with st.container(border=True):
                 st.write("**Say which columns hold what**, and the file is read again.")
                 _mapping_editor(st.session_state[_COLUMNS], {})
-        elif _ERROR not in st.session_state:
+        if _ERROR in st.session_state:
+            st.warning(
+                "Your file could not be used; the reason stands beside it in the sidebar. What follows is the bundled city."
+            )
+        else:
             st.info(
                 "Load a trip file in the sidebar; until then the map shows the bundled city. A latitude and a longitude "
                 "for the start of each trip are enough. Nothing is written to disk."
@@ -153,6 +161,12 @@ def own_file(scenario: Scenario) -> None:
     if not panel.open:
         return
     with panel:
+        if st.session_state.get(_WRONG):
+            st.warning(
+                "This is not the file that the link was made with: its content differs. The figures are of this file."
+            )
+        if scenario.trips == table.digest:
+            _account(scenario, table)
         st.write(" ".join(table.reasons))
         for note in table.notes:
             st.info(note)
@@ -165,8 +179,6 @@ def own_file(scenario: Scenario) -> None:
         with right:
             st.write("**Where its places lie**")
             _points_map(table, scenario)
-        if scenario.trips == table.digest:
-            _account(scenario, table)
 
 
 def _points_map(table: TripTable, scenario: Scenario) -> None:
@@ -183,7 +195,10 @@ def _points_map(table: TripTable, scenario: Scenario) -> None:
 def _account(scenario: Scenario, table: TripTable) -> None:
     from ldpcore.trips.account import account, rows_not_used
 
-    population = get_population(scenario)
+    try:
+        population = get_population(scenario)
+    except (ParameterError, TripFileError):
+        return  # said at the control concerned, where the run is asked for
     lines = account(table, population.table_values)
     used = population.rows_read - sum(population.rows_dropped.values())
     st.write(
@@ -203,9 +218,9 @@ def _account(scenario: Scenario, table: TripTable) -> None:
         lines,
         hide_index=True,
         key="own_account",
-        column_order=["what", "meaning", "rows"],
+        column_order=["rows", "meaning", "what"],
         column_config={
-            "what": "Rows",
+            "what": "Used?",
             "meaning": st.column_config.TextColumn("Why", width="large"),
             "rows": st.column_config.NumberColumn("How many", format="localized"),
         },
@@ -262,9 +277,47 @@ def _take_new_file() -> None:
     """Take a new file: nothing of the one before stays."""
     forget_own_trips()
     state = st.session_state
-    for name in [*_READING, _CRS, *(key for key in state if str(key).startswith("own_map_"))]:
+    if state.get(WANTED_KEY):
+        _read(_linked_reading())
+        return
+    for name in [
+        *_READING,
+        _CRS,
+        "view_columns",
+        "view_crs",
+        *(key for key in state if str(key).startswith("own_map_")),
+    ]:
         state.pop(name, None)
     _read({})
+
+
+def _linked_reading() -> dict[str, str]:
+    """Return how the link says that its file was read, and take it over."""
+    state = st.session_state
+    state[_CRS] = state.get("view_crs") or None
+    try:
+        columns = json.loads(state.get("view_columns") or "{}")
+    except ValueError:
+        return {}
+    if not isinstance(columns, dict):
+        return {}
+    state[_MAPPING] = {str(field): str(column) for field, column in columns.items()}
+    return dict(state[_MAPPING])
+
+
+def reading_words() -> list[str]:
+    """Return the words of the command line that say how the user's file was read."""
+    state = st.session_state
+    if own_trips() is None:
+        return []
+    words = []
+    if state.get(_CRS):
+        words += ["--crs", str(state[_CRS])]
+    if state.get(_ZONES) is not None:
+        words += ["--zones", "ZONES"]
+    for field, column in state.get(_MAPPING, {}).items():
+        words += ["--map", f"{field}={column}"]
+    return words
 
 
 def _read_again() -> None:
@@ -282,6 +335,7 @@ def _remap() -> None:
         if state[key] != before.get(field, ""):
             mapping[field] = state[key]
     state[_MAPPING] = mapping
+    state["view_columns"] = json.dumps(mapping) if mapping else ""
     _read(mapping)
 
 
@@ -332,6 +386,9 @@ def _adopt(table: TripTable) -> None:
     forget_own_trips(keep_area=True)
     state[TRIPS_KEY] = table
     state["own_unit"] = table.unit
+    state["view_crs"] = state.get(_CRS) or ""
+    wanted = state.pop(WANTED_KEY, None)
+    state[_WRONG] = wanted is not None and wanted != table.digest
     if state.get("set_trips") != table.digest:
         state["set_trips"] = table.digest
         state["set_city"], state["set_area"], state["set_timezone"] = None, None, None
