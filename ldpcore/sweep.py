@@ -266,6 +266,7 @@ class _Plan:
 
     def __init__(self, grid: Grid) -> None:
         self.points = grid.points()
+        self._synthetic = grid.base.synthetic
         self.tasks: list[_Task] = []
         self.refused: list[tuple[int, Point]] = []
         self._missing: dict[int, set[int]] = {}
@@ -276,10 +277,15 @@ class _Plan:
             try:
                 scenario = replace(grid.base, **dict(settings), options=grid.options_for(dict(settings)))
             except ParameterError as error:
-                self.refused.append((place, Point(dict(settings), error=str(error))))
+                self.refused.append((place, Point(self._told(place), error=str(error))))
                 continue
             self.tasks += [_Task(place, block, scenario, part) for block, part in enumerate(blocks)]
             self._missing[place], self._came[place] = set(range(len(blocks))), {}
+
+    def _told(self, place: int) -> dict[str, Any]:
+        """Return a combination's settings as they are told; a file's devices are those in it."""
+        settings = dict(self.points[place])
+        return settings if self._synthetic else {**settings, "devices": None}
 
     def populations(self) -> dict[Scenario, list[_Task]]:
         """Return the tasks by what their trips depend on."""
@@ -294,7 +300,7 @@ class _Plan:
         self._missing[task.place].discard(task.block)
         if self._missing[task.place]:
             return None
-        settings = dict(self.points[task.place])
+        settings = self._told(task.place)
         outcomes = [came for _, came in sorted(self._came[task.place].items())]
         failed = [came for came in outcomes if isinstance(came, str)]
         if failed:

@@ -136,6 +136,23 @@ def test_leaving_early_ends_the_work() -> None:
     assert threading.active_count() <= before + 1  # Dask may keep its pool
 
 
+def test_a_file_is_swept_without_a_number_of_devices(tmp_path) -> None:
+    from ldpcore.trips.read import read_trips
+    from ldpcore.trips.write import write_trips
+
+    path = tmp_path / "trips.csv"
+    write_trips(path, Scenario(city="helsinki", devices=3_000))
+    table = read_trips(path)
+    base = Scenario(city="helsinki", trips=table.digest, floor=20)
+    points = run_sweep(Grid(base=base, resolutions=(5, 6), repeats=2), trips=table)
+    assert [point.error for point in points] == [None, None]
+    assert [point.settings["devices"] for point in points] == [None, None]
+    assert [point.fixed["reports"] for point in points] == [3_000, 3_000]
+    # Without its file it can't be run, and says so.
+    (missing,) = run_sweep(Grid(base=base, repeats=2))
+    assert "needs its trip file" in missing.error
+
+
 def test_one_redraw_has_no_spread_and_a_tiny_domain_no_empty_tenth() -> None:
     (point,) = run_sweep(Grid(base=BASE, resolutions=(5,), repeats=1))
     assert point.spread["rmse"] is None
