@@ -383,7 +383,7 @@ def _reasons(case: Case, verdict: Verdict) -> list[str]:
         else f"A cell of {count:,.0f} devices is {100 * case.share:.3g} % of {case.devices:,}"
     )
     reasons = [
-        f"{cell}; a count is known to {target} from {verdict.smallest_count:,.0f} devices on.",
+        f"{cell}; a count is known to {target} from {math.ceil(verdict.smallest_count):,} devices on.",
         f"Its relative error is {_percent(verdict.error)} as one standard error, so the 95 % error bar is "
         f"{_percent(1.96 * verdict.error)}.",
     ]

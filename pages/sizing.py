@@ -6,7 +6,7 @@ from ldpcore.errors import ParameterError, TripFileError
 from ui.pipeline import get_population
 from ui.scenario import complain, get_settings, show_odds
 from ui.sizing_more import alternatives, budget, conditions, downloads, engineering
-from ui.sizing_parts import ask, formulas, headline_and_figures, nearest_yes, over_resolutions, trap
+from ui.sizing_parts import ask, figures, formulas, nearest_yes, over_resolutions, trap
 
 scenario = get_settings()
 try:
@@ -16,7 +16,7 @@ except (ParameterError, TripFileError) as error:
     complain(error)
     st.stop()
 show_odds(question.case.randomiser())
-headline_and_figures(question)
+figures(question)
 nearest_yes(question)
 over_resolutions(question)
 trap(question)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from typing import Final
 
@@ -46,7 +47,7 @@ def conditions(question: Question) -> None:
     )
     second = question.verdict.affordable
     st.checkbox(
-        f"Cells that matter hold at least {thousands(question.verdict.smallest_count)} {question.noun} (computed above)",
+        f"Cells that matter hold at least {thousands(math.ceil(question.verdict.smallest_count))} {question.noun} (computed above)",
         value=second,
         disabled=True,
         key=f"sizing_counts_{second}",
@@ -88,7 +89,7 @@ def alternatives(question: Question) -> None:
         "Delta of the shuffled guarantee",
         DELTAS,
         value=1e-6,
-        format_func=lambda value: f"{value:.0e}",
+        format_func=_tiny,
         key="sizing_delta",
         help="Chance that the guarantee after shuffling does not hold; far below one over the devices.",
     )
@@ -96,22 +97,33 @@ def alternatives(question: Question) -> None:
     local, shuffled, central = st.columns(3, gap="medium")
     with local:
         st.markdown("**Local**, this page")
-        st.markdown(LOCAL_GUARANTEE.removeprefix("Local: "))
+        st.markdown(_guarantee(LOCAL_GUARANTEE))
         st.markdown(
-            f"ε = {case.epsilon:g} a report. A count is known to {target} from {thousands(verdict.smallest_count)} on."
+            f"ε = {case.epsilon:g} a report. A count is known to {target} from {thousands(math.ceil(verdict.smallest_count))} "
+            f"{question.noun} on."
         )
     with shuffled:
         st.markdown("**Shuffle**")
-        st.markdown(SHUFFLE_GUARANTEE.removeprefix("Shuffle: "))
+        st.markdown(_guarantee(SHUFFLE_GUARANTEE))
         st.markdown(_shuffle_words(question, delta))
     with central:
         st.markdown("**Central**")
-        st.markdown(CENTRAL_GUARANTEE.removeprefix("Central: "))
+        st.markdown(_guarantee(CENTRAL_GUARANTEE))
         least = central_smallest_count(case.epsilon, relative_error=case.target_error)
         st.markdown(
             f"With noise labelled ε = {case.epsilon:g} a count is off by ±{geometric_variance(case.epsilon) ** 0.5:.2g} devices "
-            f"and known to {target} from {thousands(max(least, 1))} on, however many devices there are."
+            f"and known to {target} from {thousands(max(math.ceil(least), 1))} on, however many devices there are."
         )
+
+
+def _guarantee(sentences: str) -> str:
+    """Return a guarantee without the name of its model, which stands above it."""
+    _, _, words = sentences.partition(": ")
+    return words[0].upper() + words[1:]
+
+
+def _tiny(number: float) -> str:
+    return f"{number:.0e}".replace("e-0", "e-")
 
 
 def _shuffle_words(question: Question, delta: float) -> str:
@@ -119,7 +131,7 @@ def _shuffle_words(question: Question, delta: float) -> str:
     after = amplify(case.epsilon, devices=case.devices, delta=delta).epsilon_central
     words = (
         f"The counts are those of the local column. If all {thousands(case.devices)} reports are shuffled in one batch, the "
-        f"server's view is ({after:.3g}, {delta:.0e})-private (numeric clone bound; honest reports only)."
+        f"server's view is ({after:.3g}, {_tiny(delta)})-private (numeric clone bound; honest reports only)."
     )
     try:
         batch = smallest_batch(case.epsilon, target=0.5, delta=delta)

@@ -60,7 +60,7 @@ class Question:
 
 
 def ask(scenario: Scenario, population: Population | None) -> Question:
-    """Draw the two controls of the page and answer the question they make with the shared scenario.
+    """Draw the verdict and the two controls of the page, which make a question with the shared scenario.
 
     Parameters
     ----------
@@ -69,6 +69,7 @@ def ask(scenario: Scenario, population: Population | None) -> Question:
     population
         The values of a user's file; None for a bundled city, whose exact distribution is known.
     """
+    top = st.container()
     heading("What must be known")
     st.session_state.setdefault(COUNT_KEY, _from_link("count", DEFAULT_COUNT, MAX_DEVICES, int))
     st.session_state.setdefault(ERROR_KEY, _from_link("error", DEFAULT_ERROR, 1000.0, float))
@@ -111,7 +112,9 @@ def ask(scenario: Scenario, population: Population | None) -> Question:
         count=float(count),
     )
     noun = "devices" if population is None or population.unit == "device" else "trips"
-    return Question(scenario, case, size(case), _fit(scenario, case, shares), noun)
+    question = Question(scenario, case, size(case), _fit(scenario, case, shares), noun)
+    top.html(f'<h1 class="headline">{escape(headline(question))}</h1>')
+    return question
 
 
 def _from_link(name: str, default: float, most: float, convert: Callable[[str], float]) -> float:
@@ -162,13 +165,12 @@ def headline(question: Question) -> str:
     return f"No: {what.format('cannot be known')}; its error would be ±{_percent(verdict.error)}."
 
 
-def headline_and_figures(question: Question) -> None:
-    """Draw the verdict, the four figures and what decides."""
+def figures(question: Question) -> None:
+    """Draw the four figures and what decides."""
     verdict, fit, case = question.verdict, question.fit, question.case
-    st.html(f'<h1 class="headline">{escape(headline(question))}</h1>')
     least = verdict.smallest_count
     needed = verdict.epsilon_needed
-    figures = (
+    shown = (
         Figure(
             "Error of such a cell",
             f"±{_percent(verdict.error)}",
@@ -194,7 +196,7 @@ def headline_and_figures(question: Question) -> None:
             "Smallest privacy loss at which such a cell is known to the target.",
         ),
     )
-    st.html(figures_html(figures, map_version="sizing"))
+    st.html(figures_html(shown, map_version="sizing"))
     for reason in verdict.reasons[:2]:
         st.html(f'<p class="quiet">{escape(reason)}</p>')
 
@@ -318,7 +320,15 @@ def over_resolutions(question: Question) -> None:
         if many
         else f"In {place}, no cell of any resolution is known to ±{100 * case.target_error:g} % at this ε."
     )
-    st.markdown(sentence)
+    left, right = st.columns([0.84, 0.16], vertical_alignment="center", gap="small")
+    left.markdown(sentence)
+    if many and RESOLUTIONS[best] != scenario.resolution:
+        right.button(
+            "Use this",
+            key="sizing_use_resolution",
+            on_click=_use(scenario, resolution=RESOLUTIONS[best]),
+            width="stretch",
+        )
     st.dataframe(
         table,
         hide_index=True,
@@ -359,13 +369,13 @@ def trap(question: Question) -> None:
             "devices:Q",
             scale=alt.Scale(type="log"),
             title=f"{noun.capitalize()} that report",
-            axis=alt.Axis(format="~s"),
+            axis=alt.Axis(format="~s", tickCount=5),
         ),
         y=alt.Y(
             "error:Q",
             scale=alt.Scale(type="log"),
             title="Relative error (one standard error)",
-            axis=alt.Axis(format="%"),
+            axis=alt.Axis(format="~%", values=[0.001, 0.01, 0.1, 1, 10, 100]),
         ),
     )
     line = base.mark_line(strokeWidth=2).encode(
@@ -376,18 +386,22 @@ def trap(question: Question) -> None:
             alt.Tooltip("error:Q", format=".1%", title="Relative error"),
         ],
     )
-    last = lines.groupby("held", as_index=False).last()
-    labels = (
-        alt.Chart(last)
-        .mark_text(align="right", dy=-8, color=tokens.text)
-        .encode(x="devices:Q", y="error:Q", text="held:N")
+    # Each line is named at its upper end, away from the target.
+    ends = lines.loc[lines.groupby("held")["error"].idxmax()].assign(
+        left=lambda frame: frame["devices"] > frame["devices"].median()
     )
+    labels = [
+        alt.Chart(ends[ends["left"] == left])
+        .mark_text(align="right" if left else "left", dx=-10 if left else 10, dy=-9, color=tokens.text)
+        .encode(x="devices:Q", y="error:Q", text="held:N")
+        for left in (True, False)
+    ]
     target = (
         alt.Chart(pd.DataFrame({"error": [case.target_error]}))
         .mark_rule(strokeDash=[4, 4], color=tokens.text)
         .encode(y="error:Q")
     )
-    st.altair_chart(themed(alt.layer(line, target, labels), tokens, height=240), width="stretch", theme=None)
+    st.altair_chart(themed(alt.layer(line, target, *labels), tokens, height=240), width="stretch", theme=None)
     with st.expander("The same as a table"):
         st.dataframe(lines, hide_index=True, width="stretch")
 
