@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import queue
 import threading
 import time
@@ -432,18 +433,19 @@ def _on_threads(
     def populate(part: Scenario) -> Population | str:
         return "Cancelled." if stop.is_set() else _make_population(part, trips)
 
-    def work(task: _Task, population: Population | str) -> None:
-        if not stop.is_set():
-            came.put((task, _run_block(task.scenario, task.draws, population)))
-
-    # Arguments inside a partial are handed on as they are; Dask would look into a scenario's fields. It breaks ties by
-    # key, so that the blocks of a combination are done one after the other and it is told soon.
-    jobs = []
-    for number, (part, tasks) in enumerate(plan.populations().items()):
-        population = delayed(partial(populate, part), pure=False)(dask_key_name=f"trips-{number:06}")
+    def work(tasks: Sequence[_Task], population: Population | str) -> None:
         for task in tasks:
-            name = f"run-{task.place:06}-{task.block:06}"
-            jobs.append(delayed(partial(work, task), pure=False)(population, dask_key_name=name))
+            if not stop.is_set():
+                came.put((task, _run_block(task.scenario, task.draws, population)))
+
+    # Where combinations are many, one thread does all redraws of one, so that it is told soon; else they are shared.
+    together = len(plan.points) >= 2 * (workers or os.cpu_count() or 1)
+    # Arguments inside a partial are handed on as they are; Dask would look into a scenario's fields.
+    jobs = []
+    for part, tasks in plan.populations().items():
+        population = delayed(partial(populate, part), pure=False)()
+        groups = itertools.groupby(tasks, key=lambda task: (task.place, 0 if together else task.block))
+        jobs += [delayed(partial(work, list(group)), pure=False)(population) for _, group in groups]
 
     def run_all() -> None:
         try:

@@ -141,7 +141,7 @@ def test_a_file_is_swept_without_a_number_of_devices(tmp_path) -> None:
     from ldpcore.trips.write import write_trips
 
     path = tmp_path / "trips.csv"
-    write_trips(path, Scenario(city="helsinki", devices=3_000))
+    write_trips(path, Scenario(city="helsinki", devices=3_000), progress=print)
     table = read_trips(path)
     base = Scenario(city="helsinki", trips=table.digest, floor=20)
     points = run_sweep(Grid(base=base, resolutions=(5, 6), repeats=2), trips=table)
