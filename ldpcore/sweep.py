@@ -15,7 +15,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -26,25 +26,19 @@ import pandas as pd
 from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.mechanisms.options import checked_integer
 from ldpcore.population import Population, population_of
-from ldpcore.release import Release
 from ldpcore.scenario import run_population
 from ldpcore.settings import DEFAULT, Scenario
-from ldpcore.shapes import IntArray
+from ldpcore.sweep_figures import Record, fixed_figures, measured_figures
 from ldpcore.trips.table import TripTable
-
-TOP: Final = 10
-"""Cells of the list that a reader would act on."""
 
 DRAWS_A_TASK: Final = 5
 MAX_RUNS: Final = 200_000
 _PATIENCE_S: Final = 0.2
 _CONNECT_S: Final = 10
-_ABSOLUTE: Final = math.sqrt(2 / math.pi)  # mean absolute value of a standard normal
 
 AXES: Final = ("epsilon", "resolution", "mechanism", "devices", "floor", "query")
 """Settings a grid can vary, the last one fastest."""
 
-Record: TypeAlias = dict[str, Any]
 Settings: TypeAlias = tuple[tuple[str, Any], ...]
 
 
@@ -345,7 +339,7 @@ def _run_block(scenario: Scenario, draws: Sequence[int], population: Population 
         return population
     try:
         releases = [run_population(replace(scenario, draw=draw), population) for draw in draws]
-        return _fixed(releases[0]), [_record(release) for release in releases]
+        return fixed_figures(releases[0]), [measured_figures(release) for release in releases]
     except (ParameterError, TripFileError) as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - as above
@@ -354,71 +348,6 @@ def _run_block(scenario: Scenario, draws: Sequence[int], population: Population 
 
 def _sentence(error: BaseException) -> str:
     return f"This combination failed with {type(error).__name__}: {error}".rstrip(": ")
-
-
-def top_cells(counts: IntArray) -> IntArray:
-    """Return the cells of the list a reader would act on, fullest first; of equal ones the first."""
-    return np.asarray(np.argsort(-counts, kind="stable")[:TOP], np.int64)
-
-
-def _fixed(release: Release) -> Record:
-    population, mechanism, figures = release.population, release.mechanism, release.figures
-    true_counts = population.true_counts
-    deviation = np.sqrt(mechanism.variance(true_counts, n=population.size))
-    top = top_cells(true_counts)
-    expected = {name: value for name, value in asdict(figures).items() if name.endswith("_expected")}
-    return {
-        "domain_size": population.domain.size,
-        "domain_version": population.domain.version,
-        "reports": population.size,
-        "p": None if mechanism.p is None else float(mechanism.p),
-        "q": None if mechanism.q is None else float(mechanism.q),
-        "p_exact": None if mechanism.p is None else f"{mechanism.p.numerator}/{mechanism.p.denominator}",
-        "q_exact": None if mechanism.q is None else f"{mechanism.q.numerator}/{mechanism.q.denominator}",
-        "epsilon_effective": mechanism.epsilon_effective,
-        **expected,
-        "mean_absolute_error_expected": float(_ABSOLUTE * deviation.mean()),
-        "top_relative_error_expected": float(np.mean(_over(deviation[top], true_counts[top]))),
-        **{
-            f"error_decile_{number}_expected": float(_ABSOLUTE * deviation[cells].mean())
-            if cells.size
-            else None
-            for number, cells in enumerate(_deciles(true_counts), start=1)
-        },
-    }
-
-
-def _record(release: Release) -> Record:
-    figures, population = asdict(release.figures), release.population
-    true_counts, estimate = population.true_counts, release.estimates.estimate
-    error = np.abs(estimate - true_counts)
-    top = top_cells(true_counts)
-    measured = {name: float(value) for name, value in figures.items() if not name.endswith("_expected")}
-    deciles = {
-        f"error_decile_{number}": float(error[cells].mean()) if cells.size else float("nan")
-        for number, cells in enumerate(_deciles(true_counts), start=1)
-    }
-    return {
-        **measured,
-        "suppressed": population.domain.size - measured["published"],
-        "published_share": measured["published"] / population.domain.size,
-        "mean_absolute_error": float(error.mean()),
-        # One standard error over the count, measured by the mean absolute error of a normal.
-        "top_relative_error": float(np.mean(_over(error[top], true_counts[top])) / _ABSOLUTE),
-        "top_list_right": float(
-            set(top.tolist()) == set(np.argsort(-estimate, kind="stable")[:TOP].tolist())
-        ),
-        **deciles,
-    }
-
-
-def _over(error: Any, counts: IntArray) -> Any:  # noqa: ANN401 - arrays
-    return error / np.maximum(counts, 1)
-
-
-def _deciles(true_counts: IntArray) -> list[IntArray]:
-    """Return the cells of each tenth by density, emptiest first."""
-    return [np.asarray(part, np.int64) for part in np.array_split(np.argsort(true_counts, kind="stable"), 10)]
 
 
 def _on_threads(
