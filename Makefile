@@ -43,6 +43,10 @@ $(VENV)/.kernels: $(wildcard ldpcore/mechanisms/kernels/*.py) $(VENV)/.runtime
 	@$(BIN)/python -m ldpcore.mechanisms.compile
 	@touch $@
 
+# Every benchmark, on a quiet machine; `make bench QUICK=--quick` is a smoke run. See benchmarks/README.md.
+bench: $(VENV)/.tools static $(VENV)/.kernels
+	$(BIN)/python -m benchmarks $(QUICK)
+
 screenshots: $(VENV)/.tools static
 	$(BIN)/python -m tests.browser.screenshots
 
@@ -62,4 +66,4 @@ $(VENV)/.tools: requirements-dev.txt $(VENV)/.runtime
 	@touch $@
 
 clean:
-	rm -rf $(VENV) static .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .bench static .mypy_cache .ruff_cache .pytest_cache .hypothesis
