@@ -115,10 +115,12 @@ def number_words(number: float) -> str:
 
     Examples
     --------
-    >>> [number_words(number) for number in (0.001, 1.0, 1000.0, 1e6)]
-    ['0.001', '1', '1,000', '1M']
+    >>> [number_words(number) for number in (0.00001, 0.1, 1.0, 1000.0, 1e6)]
+    ['0.00001', '0.1', '1', '1,000', '1M']
     """
-    return f"{number / 1e6:g}M" if number >= 1e6 else f"{number:,.0f}" if number >= 1 else f"{number:g}"
+    if number >= 1e6:
+        return f"{number / 1e6:g}M"
+    return f"{number:,.0f}" if number >= 1 else f"{number:.9f}".rstrip("0")
 
 
 def speed_chart(rows: Sequence[dict[str, Any]]) -> str:
