@@ -124,3 +124,33 @@ def test_presence_without_an_hour_asks_about_noon() -> None:
     app.selectbox(key="set_query").set_value("presence").run()
     assert not app.exception
     assert link(app)["hour"] == "12"
+
+
+@pytest.mark.parametrize("key", ["set_floor", "set_seed", "set_epsilon", "set_devices"])
+def test_an_emptied_number_box_is_no_number_and_not_zero(key: str) -> None:
+    app = open_app(**SMALL)
+    app.number_input(key=key).set_value(None).run()
+    assert not app.exception
+    assert any("Enter a number" in error for error in errors(app))
+    assert headline(run(Scenario(devices=200_000, resolution=6, floor=50))) in page_text(app)
+
+
+def test_a_setting_that_cannot_be_run_keeps_the_last_run() -> None:
+    app = open_app(**SMALL)
+    app.selectbox(key="set_mechanism").set_value("she").run()
+    app.selectbox(key="set_interval").set_value("exact").run()
+    assert not app.exception
+    assert any("exact" in error for error in errors(app))
+    assert headline(run(Scenario(devices=200_000, resolution=6, floor=50, mechanism="she"))) in page_text(app)
+
+
+def test_a_pin_of_another_grid_is_dropped() -> None:
+    app = open_app(**SMALL, cell="872a1072cffffff")
+    assert not app.exception
+    assert "cell" not in link(app)
+
+
+@pytest.mark.parametrize("cell", ["zzz", "<b>", "-1", "ffffffffffffffffffff"])
+def test_a_link_with_a_cell_that_is_none_opens(cell: str) -> None:
+    app = open_app(**SMALL, cell=cell)
+    assert not app.exception

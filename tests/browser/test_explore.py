@@ -119,6 +119,60 @@ def test_a_file_is_read_accounted_for_and_forgotten(page: Page, app: Server) -> 
     assert "trips=" not in page.url
 
 
+def load_file(page: Page, name: str) -> None:
+    page.locator("input[type=file]").set_input_files(ROOT / "tests/trips/files" / name)
+    expect(page.get_by_text("Every row accounted for")).to_be_visible(timeout=20_000)
+    settle(page)
+
+
+def test_the_run_that_was_left_comes_back(page: Page, app: Server) -> None:
+    open_page(page, app, "?resolution=8&floor=1&epsilon=4&devices=300000")
+    city = figures(page)
+    page.get_by_text("Your own file").first.click()
+    load_file(page, "chicago_taxi.csv")
+    own, link = figures(page), page.url
+    page.get_by_text("A bundled city").first.click()
+    expect(page.locator("h1.headline")).to_have_text(city[0])
+    page.get_by_text("Your own file").first.click()
+    expect(page.locator("h1.headline")).to_have_text(own[0])
+    settle(page)
+    assert figures(page) == own
+    assert page.url == link
+    page.get_by_role("button", name="Forget this file").click()
+    expect(page.locator("h1.headline")).to_have_text(city[0])
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_a_link_to_a_file_waits_for_the_file_and_shows_nothing_of_it(
+    browser: Browser, page: Page, app: Server
+) -> None:
+    open_page(page, app, "?resolution=8&floor=1&epsilon=4")
+    page.get_by_text("Your own file").first.click()
+    load_file(page, "chicago_taxi.csv")
+    expect(page).to_have_url(re.compile("trips="))
+    own, link = figures(page), page.url
+    with browser.new_context() as context:
+        other = context.new_page()
+        other.goto(link)
+        settle(other)
+        expect(other.get_by_text("Load the same file", exact=False).first).to_be_visible()
+        assert figures(other) != own
+        load_file(other, "chicago_taxi.csv")
+        assert figures(other) == own
+
+
+def test_going_back_opens_the_link_of_the_address_bar(page: Page, app: Server) -> None:
+    open_page(page, app, "?devices=300000&resolution=6&city=london")
+    london = figures(page)
+    page.get_by_role("combobox", name="City").click()
+    page.keyboard.type("Tok")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("city=tokyo"))
+    settle(page)
+    page.go_back()
+    expect(page.locator("h1.headline")).to_have_text(london[0])
+
+
 def test_a_hostile_file_is_refused_in_a_sentence_and_the_page_stays(
     page: Page, app: Server, tmp_path: Path
 ) -> None:

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpcore.errors import ParameterError
-from ldpcore.release_files import escape_formulas, release_bytes, require_writable, write_release
+from ldpcore.release_files import escape_formulas, release_bytes, require_writable, sidecar, write_release
 from ldpcore.scenario import run
 from ldpcore.settings import Scenario
+from ldpcore.trips.read import read_trips
 
 COLUMNS = [
     "cell",
@@ -106,3 +107,18 @@ def test_a_name_that_cannot_be_written_is_refused_before_the_run(name: str, tmp_
 def test_a_redraw_is_another_release(release) -> None:
     other = run(replace(release.scenario, draw=1))
     assert release_bytes(other, ".csv", truth=False) != release_bytes(release, ".csv", truth=False)
+
+
+def test_the_release_of_an_own_file_leaves_without_what_would_undo_it(tmp_path) -> None:
+    path = tmp_path / "trips.csv"
+    path.write_text("start_lat,start_lng\n" + "40.75,-73.98\n" * 50 + "0,0\n")
+    table = read_trips(path)
+    release = run(Scenario(city="new_york", trips=table.digest, resolution=6, seed=77, draw=3), table)
+    public = json.dumps(sidecar(release, truth=False))
+    assert table.digest not in public
+    assert "77" not in json.dumps(sidecar(release, truth=False)["scenario"])
+    assert "zero_zero" not in public
+    assert "simulation" in public
+    own = sidecar(release, truth=True)
+    assert own["scenario"]["seed"] == 77
+    assert "devices" not in own["scenario"]
