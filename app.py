@@ -3,7 +3,8 @@
 import streamlit as st
 
 from ui.frame import apply_style, page_icon
-from ui.scenario import remember_link, scenario_controls, start_session
+from ui.link import remember_link, start_session
+from ui.scenario import scenario_controls
 
 st.set_page_config(page_title="LDP Atlas", page_icon=page_icon(), layout="wide", initial_sidebar_state="auto")
 apply_style()

@@ -1,8 +1,7 @@
-"""The shared scenario: its controls in the sidebar, its link, and the sentences at a control.
+"""The shared scenario: its controls in the sidebar, and the sentences at a control.
 
-The address bar always holds the whole scenario, so any page can be sent to somebody else. A
-setting that cannot be used is answered at its own control and the page goes on with the last
-scenario that could.
+A setting that cannot be used is answered at its own control and the page goes on with the last
+scenario that could. `ui.link` keeps the scenario in the address bar.
 """
 
 from __future__ import annotations
@@ -24,9 +23,22 @@ from ldpcore.settings import DAYS, DEFAULT, QUERIES, RESOLUTIONS, Scenario
 from ldpcore.trips.cities import CITIES
 from ui.controls import heading, stop_slider
 from ui.frame import require_frame
+from ui.link import (
+    BUNDLED,
+    EVERY_DAY,
+    OWN_FILE,
+    SCENARIO_KEY,
+    SOURCE_KEY,
+    WHOLE_DAY,
+    control_values,
+    follow_history,
+    follow_source,
+    link_params,
+    session_started,
+)
 from ui.odds import odds_sentence
 from ui.pipeline import get_release, own_trips
-from ui.upload import WANTED_KEY, file_controls, reading_words
+from ui.upload import file_controls, reading_words
 
 EPSILON_STOPS: Final = (
     0.1,
@@ -51,9 +63,7 @@ EPSILON_STOPS: Final = (
 )
 DEVICE_STOPS: Final = (*(first * 10**power for power in range(3, 9) for first in (1, 2, 5)), 10**9)
 CONFIDENCES: Final = (0.8, 0.9, 0.95, 0.99, 0.999)
-EVERY_DAY: Final = "every"
 DAY_WORDS: Final = {EVERY_DAY: "Every day", "weekday": "A weekday", "weekend": "A weekend day"}
-WHOLE_DAY: Final = -1
 PRESENCE_HOUR: Final = 12
 HOUR_WORDS: Final = {
     ("origins", False): "Trips that start in this hour.",
@@ -73,39 +83,15 @@ CORRECTION_WORDS: Final = {
     "none": "each cell alone",
 }
 INTERVAL_WORDS: Final = {"score": "score (Wilson's)", "exact": "exact (slower)"}
-SCENARIO_KEY: Final = "scenario"
-EXTRA_PARAMS: Final = (
-    "cell",
-    "colours",
-    "raw",
-    "report",
-    "server",
-    "prefer",
-    "count",
-    "error",
-    "columns",
-    "crs",
-)
-"""Choices of the view that a link carries beside the scenario.
-
-Online tiles are not among them: whoever opens a link must not ask another host without having chosen to.
-"""
-
-_STARTED: Final = "_started"
-_WRITTEN: Final = "_written_link"
 _LAST_RUN: Final = "_last_run"
-_KEPT: Final = "_kept_scenarios"
-_SOURCE_BEFORE: Final = "_source_before"
 _SLOTS: Final = "_slots"
-_FILE_CHOICE: Final = "set_source"
 _OPTIONS_TEXT: Final = "options_text"
 _OPTIONS_ERROR: Final = "_options_error"
-BUNDLED, OWN_FILE = "A bundled city", "Your own file"
 
 
 def get_settings() -> Scenario:
     """Return the scenario in force; the defaults where a page runs alone."""
-    if not st.session_state.get(_STARTED):
+    if not session_started():
         require_frame()
     scenario: Scenario = st.session_state.get(SCENARIO_KEY, Scenario())
     return scenario
@@ -143,102 +129,6 @@ def show_odds(mechanism: FrequencyOracle) -> None:
         slot.html(f'<p class="odds">{escape(odds_sentence(mechanism))}</p>')
 
 
-def start_session() -> list[str]:
-    """Fill the controls from the link at the first run of a session.
-
-    Returns
-    -------
-    One sentence for each setting of the link that can't be used.
-    """
-    if st.session_state.get(_STARTED):
-        return []
-    st.session_state[_STARTED] = True
-    return _open_link()
-
-
-def _open_link() -> list[str]:
-    state = st.session_state
-    params = {name: st.query_params[name] for name in st.query_params}
-    scenario, problems = Scenario.from_params(params)
-    for name in EXTRA_PARAMS:
-        state[f"view_{name}"] = params.get(name, "")
-    table = own_trips()
-    if scenario.trips is not None and (table is None or table.digest != scenario.trips):
-        state[WANTED_KEY] = scenario.trips
-    set_controls(scenario)
-    state[_SOURCE_BEFORE] = state[_FILE_CHOICE]
-    return problems
-
-
-def set_controls(scenario: Scenario) -> None:
-    """Put a scenario into the controls; call before they are drawn, or from a callback."""
-    st.session_state.update(_control_values(scenario))
-    st.session_state[_FILE_CHOICE] = BUNDLED if scenario.synthetic else OWN_FILE
-    st.session_state[SCENARIO_KEY] = scenario
-
-
-def _control_values(scenario: Scenario) -> dict[str, Any]:
-    values = {f"set_{field.name}": getattr(scenario, field.name) for field in fields(scenario)}
-    values["set_day"] = scenario.day or (DAYS[0] if scenario.synthetic else EVERY_DAY)
-    values["set_hour"] = WHOLE_DAY if scenario.hour is None else scenario.hour
-    return values
-
-
-def remember_link(scenario: Scenario) -> None:
-    """Write the scenario and the choices of the view to the address bar."""
-    if st.session_state.get(WANTED_KEY):
-        return  # the link still waits for its file
-    params = link_params(scenario)
-    if dict(st.query_params) != params:
-        st.query_params.from_dict(params)
-    st.session_state[_WRITTEN] = params
-
-
-def _follow_history() -> list[str]:
-    """Open the link of the address bar where the reader went back to one.
-
-    Going to another page empties the address, which is no link.
-    """
-    now = dict(st.query_params)
-    if not now or now == st.session_state.get(_WRITTEN, now):
-        return []
-    return _open_link()
-
-
-def _follow_source() -> None:
-    """Put the run back that was left where the reader switches between a city and their own file."""
-    state = st.session_state
-    source = state[_FILE_CHOICE]
-    before = state.get(_SOURCE_BEFORE, source)
-    state[_SOURCE_BEFORE] = source
-    if source == before:
-        return
-    state.pop(WANTED_KEY, None)
-    current: Scenario = state[SCENARIO_KEY]
-    kept: dict[str, Scenario] = state.setdefault(_KEPT, {})
-    if current.synthetic == (before == BUNDLED):
-        kept[before] = current
-    target = kept.get(source)
-    table = own_trips()
-    if source == OWN_FILE and (target is None or table is None or target.trips != table.digest):
-        return
-    if target is None:
-        city = current.city or DEFAULT.city
-        target = replace(current, trips=None, area=None, timezone=None, city=city)
-    state.update(_control_values(target))
-    state[SCENARIO_KEY] = target
-
-
-def link_params(scenario: Scenario) -> dict[str, str]:
-    """Return what the address bar holds: the scenario and the choices of the view."""
-    params = scenario.to_params()
-    for name in EXTRA_PARAMS:
-        value = st.session_state.get(f"view_{name}")
-        if value:
-            params[name] = str(value)
-    return params
-
-
 def scenario_controls() -> Scenario:
     """Draw the controls in the sidebar and return the scenario in force.
 
@@ -246,10 +136,10 @@ def scenario_controls() -> Scenario:
     """
     slots: dict[str, Any] = {}
     st.session_state[_SLOTS] = slots
-    problems = _follow_history()
-    _follow_source()
+    problems = follow_history()
+    follow_source()
     # Streamlit forgets a control that a run didn't draw; it comes back with the scenario in force.
-    for name, value in _control_values(get_settings()).items():
+    for name, value in control_values(get_settings()).items():
         st.session_state.setdefault(name, value)
     for problem in problems:
         st.warning(problem)
@@ -267,7 +157,7 @@ def scenario_controls() -> Scenario:
 
 def _assemble() -> Scenario:
     state = st.session_state
-    own = state[_FILE_CHOICE] == OWN_FILE
+    own = state[SOURCE_KEY] == OWN_FILE
     settings = {
         field.name: state[f"set_{field.name}"] for field in fields(Scenario) if f"set_{field.name}" in state
     }
@@ -320,13 +210,13 @@ def _where(slots: dict[str, Any]) -> None:
     st.segmented_control(
         "Trips from",
         [BUNDLED, OWN_FILE],
-        key=_FILE_CHOICE,
+        key=SOURCE_KEY,
         required=True,
         label_visibility="collapsed",
         width="stretch",
         help="Bundled trips are synthetic; your own file stays in this session's memory.",
     )
-    if st.session_state[_FILE_CHOICE] == BUNDLED:
+    if st.session_state[SOURCE_KEY] == BUNDLED:
         st.selectbox(
             "City",
             list(CITIES),
@@ -347,7 +237,7 @@ def _where(slots: dict[str, Any]) -> None:
     slots["query"] = st.empty()
     left, right = st.columns(2, gap="small")
     with left:
-        days = DAYS if st.session_state[_FILE_CHOICE] == BUNDLED else tuple(DAY_WORDS)
+        days = DAYS if st.session_state[SOURCE_KEY] == BUNDLED else tuple(DAY_WORDS)
         if st.session_state["set_day"] not in days:
             st.session_state["set_day"] = days[0]
         st.selectbox("Day", days, format_func=DAY_WORDS.__getitem__, key="set_day")
@@ -355,7 +245,7 @@ def _where(slots: dict[str, Any]) -> None:
         st.selectbox("Hour", [WHOLE_DAY, *range(24)], format_func=_hour_word, key="set_hour")
     slots["hour"] = st.empty()
     if st.session_state["set_hour"] != WHOLE_DAY or st.session_state["set_query"] == "presence":
-        own = st.session_state[_FILE_CHOICE] == OWN_FILE
+        own = st.session_state[SOURCE_KEY] == OWN_FILE
         st.html(f'<p class="quiet">{HOUR_WORDS[st.session_state["set_query"], own]}</p>')
 
 
@@ -372,7 +262,7 @@ def _hour_word(hour: int) -> str:
 
 
 def _who(slots: dict[str, Any]) -> None:
-    if st.session_state[_FILE_CHOICE] == BUNDLED:
+    if st.session_state[SOURCE_KEY] == BUNDLED:
         heading("Who")
         stop_slider(
             "Devices",

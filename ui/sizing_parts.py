@@ -24,9 +24,9 @@ from ldpcore.trips.generate import cell_law
 from ui.charts import themed
 from ui.controls import heading
 from ui.headline import Figure, figures_html
+from ui.link import set_controls
 from ui.number_words import percent, round_significant, thousands
 from ui.palettes import tokens as tokens_of
-from ui.scenario import set_controls
 
 DEFAULT_COUNT: Final = 500
 DEFAULT_ERROR: Final = 20.0
