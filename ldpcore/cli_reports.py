@@ -171,7 +171,7 @@ def aggregate(
 def audit(
     mechanism: MechanismOption = DEFAULT.mechanism,
     epsilon: EpsilonOption = DEFAULT.epsilon,
-    domain_size: Annotated[int, typer.Option(help="Number of cells.")] = 20,
+    domain_size: Annotated[int, typer.Option(help="Number of cells.")] = 10,
     trials: Annotated[int, typer.Option(help="Reports in each of the two worlds.")] = 20_000,
     options: OptionsOption = "",
     *,

@@ -1,4 +1,4 @@
-"""Cached calls of the core, keyed by frozen scenarios and bounded in number.
+"""Cached calls of the core, keyed by frozen scenarios and bounded in bytes.
 
 A run on bundled trips is the same for everybody, so it is shared between sessions. A run on
 a user's file belongs to that user: it is kept in the session and nowhere else.
@@ -7,7 +7,7 @@ a user's file belongs to that user: it is kept in the session and nowhere else.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Any, Final
 
 import streamlit as st
 
@@ -19,14 +19,13 @@ from ldpcore.release import Release
 from ldpcore.scenario import run_population
 from ldpcore.settings import Scenario
 from ldpcore.trips.table import TripTable
+from ui.run_cache import RunCache
 
 TRIPS_KEY: Final = "own_trips"
 AREA_KEY: Final = "own_area"
 _SESSION_RUNS: Final = "_own_runs"
-_KEPT_OWN_RUNS: Final = 32
-
-_Made: TypeAlias = Population | Release | tuple[float, ...]
-_Runs: TypeAlias = dict[tuple[str, Scenario], _Made]
+_SHARED_BYTES: Final = 384 * 2**20
+_SESSION_BYTES: Final = 96 * 2**20
 
 
 def own_trips() -> TripTable | None:
@@ -38,24 +37,23 @@ def own_trips() -> TripTable | None:
 def get_population(scenario: Scenario) -> Population:
     """Return what the devices hold; the settings that don't touch the trips are not part of the key."""
     part = trips_part(scenario)
-    if scenario.synthetic:
-        return _shared_population(part)
-    populations = _session_runs()
-    key = ("population", part)
-    if key not in populations:
-        _keep(populations, key, population_of(part, _require_trips(scenario), area=_own_area(scenario)))
-    return populations[key]  # type: ignore[return-value]
+
+    def make() -> Population:
+        if part.synthetic:
+            with st.spinner("Making the trips"):
+                return population_of(part)
+        return population_of(part, _require_trips(part), area=_own_area(part))
+
+    population: Population = _runs(part).get(("population", part), make)
+    return population
 
 
 def get_release(scenario: Scenario) -> Release:
     """Return the run of a scenario."""
-    if scenario.synthetic:
-        return _shared_release(scenario)
-    runs = _session_runs()
-    key = ("release", scenario)
-    if key not in runs:
-        _keep(runs, key, run_population(scenario, get_population(scenario)))
-    return runs[key]  # type: ignore[return-value]
+    release: Release = _runs(scenario).get(
+        ("release", scenario), lambda: run_population(scenario, get_population(scenario))
+    )
+    return release
 
 
 def get_measured_errors(scenario: Scenario, *, first: int, count: int) -> tuple[float, ...]:
@@ -71,13 +69,8 @@ def get_measured_errors(scenario: Scenario, *, first: int, count: int) -> tuple[
         per_report=False,
         draw=first,
     )
-    if scenario.synthetic:
-        return _shared_errors(part, count)
-    runs = _session_runs()
-    key = (f"errors of {count}", part)
-    if key not in runs:
-        _keep(runs, key, _errors(part, count))
-    return runs[key]  # type: ignore[return-value]
+    errors: tuple[float, ...] = _runs(part).get((f"errors of {count}", part), lambda: _errors(part, count))
+    return errors
 
 
 def _errors(part: Scenario, count: int) -> tuple[float, ...]:
@@ -117,14 +110,17 @@ def forget_own_trips(*, keep_area: bool = False) -> None:
     st.session_state.pop(_SESSION_RUNS, None)
 
 
-@st.cache_resource(max_entries=24, show_spinner="Making the trips", hash_funcs={Scenario: repr})
-def _shared_population(part: Scenario) -> Population:
-    return population_of(part)
+def _runs(scenario: Scenario) -> RunCache[Any]:
+    """Return the cache a run belongs to: everybody's for bundled trips, the session's for a user's file."""
+    if scenario.synthetic:
+        return _shared_runs()
+    cache: RunCache[Any] = st.session_state.setdefault(_SESSION_RUNS, RunCache(_SESSION_BYTES))
+    return cache
 
 
-@st.cache_resource(max_entries=96, show_spinner=False, hash_funcs={Scenario: repr})
-def _shared_release(scenario: Scenario) -> Release:
-    return run_population(scenario, get_population(scenario))
+@st.cache_resource(show_spinner=False)
+def _shared_runs() -> RunCache[Any]:
+    return RunCache(_SHARED_BYTES)
 
 
 def _own_area(scenario: Scenario) -> Area | None:
@@ -140,11 +136,6 @@ def _own_area(scenario: Scenario) -> Area | None:
     return held[1]
 
 
-@st.cache_data(max_entries=512, show_spinner=False, hash_funcs={Scenario: repr})
-def _shared_errors(part: Scenario, count: int) -> tuple[float, ...]:
-    return _errors(part, count)
-
-
 def _require_trips(scenario: Scenario) -> TripTable:
     table = own_trips()
     if table is None or table.digest != scenario.trips:
@@ -152,14 +143,3 @@ def _require_trips(scenario: Scenario) -> TripTable:
             "trips", "This scenario needs its trip file, which a link doesn't carry. Load it again."
         )
     return table
-
-
-def _session_runs() -> _Runs:
-    runs: _Runs = st.session_state.setdefault(_SESSION_RUNS, {})
-    return runs
-
-
-def _keep(runs: _Runs, key: tuple[str, Scenario], made: _Made) -> None:
-    while len(runs) >= _KEPT_OWN_RUNS:
-        runs.pop(next(iter(runs)))
-    runs[key] = made
