@@ -125,7 +125,8 @@ def estimate_counts(
     if method is _exact_bounds and not mechanism.pure:
         raise ParameterError(
             "interval",
-            f"the exact interval needs a mechanism with p and q, {mechanism.name} has none; try score",
+            f"The exact interval needs a randomiser with one pair of probabilities p and q; {mechanism.name} has none. "
+            "Choose score.",
         )
     estimate = mechanism.estimate(counts, n=n)
     base, slope = mechanism.variance_terms(counts, n=n)
