@@ -38,11 +38,12 @@ def main() -> None:
         note("end")
 
     def timed_enqueue(self: ScriptRunContext, msg: Any) -> None:  # noqa: ANN401
-        enqueue(self, msg)
+        # Noted first: another thread may send the message before this one goes on.
         if msg.HasField("delta") and msg.delta.new_element.bidi_component.component_name.endswith(
             MAP_COMPONENT
         ):
             note("map")
+        enqueue(self, msg)
 
     ScriptRunner._run_script = timed_run  # type: ignore[method-assign, assignment]  # noqa: SLF001
     ScriptRunContext.enqueue = timed_enqueue  # type: ignore[method-assign]
