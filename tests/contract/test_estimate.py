@@ -175,7 +175,9 @@ def test_a_mechanism_without_p_and_q_needs_no_inheritance() -> None:
     assert (table.estimate - table.ci_low) ** 2 == pytest.approx(
         z**2 * (np.array([4, 16, 36]) + table.ci_low * np.array([0, 1, -1])), rel=1e-9
     )
-    with pytest.raises(ParameterError, match="exact interval needs a randomiser with one pair of probabilities"):
+    with pytest.raises(
+        ParameterError, match="exact interval needs a randomiser with one pair of probabilities"
+    ):
         estimate_counts(double, [3, 5, 7], n=4, interval="exact")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="no closed form"):
         smallest_count(double, n=4, relative_error=0.1)  # type: ignore[arg-type]
