@@ -168,7 +168,8 @@ def _assemble() -> Scenario:
     if own:
         table = own_trips()
         settings["trips"] = table.digest if table is not None else None
-        settings["devices"] = DEFAULT.devices
+        if table is not None:
+            settings["devices"] = DEFAULT.devices  # without meaning for a file, so not in its link
         settings["day"] = None if settings["day"] == EVERY_DAY else settings["day"]
         if settings["trips"] is None:
             own = False

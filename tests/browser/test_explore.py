@@ -112,11 +112,11 @@ def test_a_file_is_read_accounted_for_and_forgotten(page: Page, app: Server) -> 
     page.locator("input[type=file]").set_input_files(ROOT / "tests/trips/files/oslo_bysykkel.csv")
     expect(page.get_by_text("Every row accounted for")).to_be_visible(timeout=20_000)
     expect(page.get_by_text("it is not private", exact=False)).to_be_visible()
-    assert "trips=" in page.url
+    expect(page).to_have_url(re.compile("trips="))
     page.get_by_role("button", name="Forget this file").click()
     expect(page.get_by_text("Every row accounted for")).to_have_count(0)
     settle(page)
-    assert "trips=" not in page.url
+    expect(page).not_to_have_url(re.compile("trips="))
 
 
 def load_file(page: Page, name: str) -> None:
@@ -130,6 +130,7 @@ def test_the_run_that_was_left_comes_back(page: Page, app: Server) -> None:
     city = figures(page)
     page.get_by_text("Your own file").first.click()
     load_file(page, "chicago_taxi.csv")
+    expect(page).to_have_url(re.compile("trips="))
     own, link = figures(page), page.url
     page.get_by_text("A bundled city").first.click()
     expect(page.locator("h1.headline")).to_have_text(city[0])
@@ -137,7 +138,7 @@ def test_the_run_that_was_left_comes_back(page: Page, app: Server) -> None:
     expect(page.locator("h1.headline")).to_have_text(own[0])
     settle(page)
     assert figures(page) == own
-    assert page.url == link
+    expect(page).to_have_url(link)
     page.get_by_role("button", name="Forget this file").click()
     expect(page.locator("h1.headline")).to_have_text(city[0])
     expect(page.get_by_test_id("stException")).to_have_count(0)
