@@ -139,3 +139,10 @@ def wait_until_painted(page: Page, version: str | None = None, timeout: float = 
         arg=version,
         timeout=timeout,
     )
+
+
+def settle_colours(page: Page) -> None:
+    """Wait until nothing fades any more: Streamlit pales what a run has not drawn again yet."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=60_000)
+    page.wait_for_timeout(1500)

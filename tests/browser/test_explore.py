@@ -14,7 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.harness import ROOT, Server, wait_until_painted
+from tests.browser.harness import ROOT, Server, settle_colours, wait_until_painted
 
 CELL = "862a1072fffffff"
 LINK = "?devices=300000&resolution=6&floor=50&epsilon=1.5"
@@ -204,6 +204,7 @@ def test_axe_finds_no_serious_fault(browser: Browser, app: Server, scheme: str) 
     with browser.new_context(color_scheme=scheme) as context:
         page = context.new_page()
         open_page(page, app)
+        settle_colours(page)
         found = Axe().run(page).response["violations"]
     serious = {
         fault["id"]: fault["nodes"][0]["html"][:200]
