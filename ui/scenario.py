@@ -21,6 +21,7 @@ from ldpcore.population import UNITS
 from ldpcore.release import Release
 from ldpcore.settings import DAYS, DEFAULT, QUERIES, RESOLUTIONS, Scenario
 from ldpcore.trips.cities import CITIES
+from ldpcore.trips.generate import DEFAULT_PRESENCE_HOUR
 from ui.controls import heading, stop_slider
 from ui.frame import require_frame
 from ui.link import (
@@ -64,7 +65,6 @@ EPSILON_STOPS: Final = (
 DEVICE_STOPS: Final = (*(first * 10**power for power in range(3, 9) for first in (1, 2, 5)), 10**9)
 CONFIDENCES: Final = (0.8, 0.9, 0.95, 0.99, 0.999)
 DAY_WORDS: Final = {EVERY_DAY: "Every day", "weekday": "A weekday", "weekend": "A weekend day"}
-PRESENCE_HOUR: Final = 12
 HOUR_WORDS: Final = {
     ("origins", False): "Trips that start in this hour.",
     ("origins", True): "Trips that start in this hour.",
@@ -163,7 +163,7 @@ def _assemble() -> Scenario:
     }
     hour = state["set_hour"]
     if state["set_query"] == "presence" and hour == WHOLE_DAY:
-        hour = PRESENCE_HOUR
+        hour = DEFAULT_PRESENCE_HOUR
     settings["hour"] = None if hour == WHOLE_DAY else hour
     if own:
         table = own_trips()
