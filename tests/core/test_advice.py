@@ -105,8 +105,8 @@ def test_times_are_measured(name: str) -> None:
     mechanism = make_mechanism(name, epsilon=2.0, domain_size=20)
     client = make_client(mechanism, "0" * 16)
     times = measure(mechanism, client=client.payload)
-    assert 0 < times.server_s < 1e-3
+    assert times.server_s > 0
     assert times.device_s is not None
-    assert 0 < times.device_s < 1
+    assert times.device_s > 0
     assert measure(mechanism).device_s is None
     assert "Python" in machine_name()
