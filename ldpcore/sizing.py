@@ -335,30 +335,6 @@ def case_of_busiest(case: Case, shares: FloatArray, *, rank: int) -> Case:
     return replace(case, count=float(case.devices * busiest_first(shares)[rank - 1]))
 
 
-def month_budget(epsilon: float, *, reports: int, distinct_cells: int | None = None) -> float:
-    """Return the privacy loss of a month of reports of one device, by plain addition.
-
-    Parameters
-    ----------
-    epsilon
-        Of one report.
-    reports
-        Reports in the month.
-    distinct_cells
-        Where a report is memoised per cell: the cap on distinct cells. The loss then is at most that many times
-        epsilon for *which* cells they were; when the device changed cell stays visible.
-
-    Examples
-    --------
-    >>> month_budget(2.0, reports=30), month_budget(2.0, reports=30, distinct_cells=5)
-    (60.0, 10.0)
-    """
-    reports = checked_integer("reports", reports, minimum=0)
-    if distinct_cells is None:
-        return epsilon * reports
-    return epsilon * min(reports, checked_integer("distinct_cells", distinct_cells, minimum=1))
-
-
 def _devices_for_share(mechanism: Mechanism, share: float, *, relative_error: float) -> float:
     empty, slope = _terms(mechanism)
     return (empty + share * slope) / (relative_error * share) ** 2

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import streamlit as st
 
+from ldpcore.schedule import Schedule
 from ldpcore.settings import DAYS, DEFAULT, Scenario
 from ui.pipeline import own_trips
+from ui.schedule import get_schedule, set_schedule
 from ui.upload import WANTED_KEY
 
 SCENARIO_KEY: Final = "scenario"
@@ -71,8 +73,10 @@ def _open_link() -> list[str]:
     if scenario.trips is not None and (table is None or table.digest != scenario.trips):
         state[WANTED_KEY] = scenario.trips
     set_controls(scenario)
+    schedule, schedule_problems = Schedule.from_params(params)
+    set_schedule(schedule)
     state[_SOURCE_BEFORE] = state[SOURCE_KEY]
-    return problems
+    return problems + schedule_problems
 
 
 def set_controls(scenario: Scenario) -> None:
@@ -136,8 +140,8 @@ def follow_source() -> None:
 
 
 def link_params(scenario: Scenario) -> dict[str, str]:
-    """Return what the address bar holds: the scenario and the choices of the view."""
-    params = scenario.to_params()
+    """Return what the address bar holds: the scenario, the schedule and the choices of the view."""
+    params = scenario.to_params() | get_schedule().to_params()
     for name in EXTRA_PARAMS:
         value = st.session_state.get(f"view_{name}")
         if value:

@@ -39,6 +39,7 @@ from ui.link import (
 )
 from ui.odds import odds_sentence
 from ui.pipeline import get_release, own_trips
+from ui.schedule import budget_meter, schedule_controls
 from ui.upload import file_controls, reading_words
 
 EPSILON_STOPS: Final = (
@@ -150,6 +151,7 @@ def scenario_controls() -> Scenario:
         _grid(slots)
         _publish(slots)
         scenario = _assemble()
+        _budget(scenario)
         _seed_and_link(slots, scenario)
     st.session_state[SCENARIO_KEY] = scenario
     return scenario
@@ -394,10 +396,16 @@ def _publish(slots: dict[str, Any]) -> None:
     slots["interval"] = st.empty()
 
 
-def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:
+def _budget(scenario: Scenario) -> None:
     heading("Budget")
     unit = UNITS["device" if scenario.synthetic else st.session_state.get("own_unit", "trip")]
-    st.html(f'<p class="budget"><b>Total ε {scenario.epsilon:g}</b> for {escape(unit)}.</p>')
+    meter = st.empty()
+    with st.expander("How often a device reports"):
+        schedule = schedule_controls()
+    meter.html(budget_meter(scenario, schedule, unit=unit))
+
+
+def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:
     heading("Seed and link")
     left, right = st.columns([0.5, 0.5], gap="small", vertical_alignment="bottom")
     with left:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from dataclasses import replace
 from typing import Final
 
 import streamlit as st
@@ -16,10 +17,11 @@ from ldpcore.privacy.central import (
     central_smallest_count,
     geometric_variance,
 )
+from ldpcore.privacy.composition import MEMO_CAVEAT, device_loss
 from ldpcore.privacy.shuffle import SHUFFLE_GUARANTEE, amplify, smallest_batch
-from ldpcore.sizing import month_budget
-from ui.controls import heading
+from ui.controls import heading, note
 from ui.number_words import thousands
+from ui.schedule import get_schedule
 from ui.sizing_parts import Question
 
 DELTAS: Final = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
@@ -141,36 +143,32 @@ def _shuffle_words(question: Question, delta: float) -> str:
 
 
 def budget(question: Question) -> None:
-    """Add up a month of reports of one device under a cadence and a cap."""
+    """Add up a month of reports of one device under the schedule in the sidebar."""
     heading("A month of one device")
-    first, second, third = st.columns(3, gap="medium", vertical_alignment="bottom")
-    with first:
-        a_day = st.number_input(
-            "Reports a day", 1, 1440, 1, key="sizing_a_day", help="288 is every five minutes."
-        )
-    with second:
-        memo = st.toggle(
-            "Remember the answer per cell",
-            value=False,
-            key="sizing_memo",
-            help="Memoisation: the same cell gives the same randomised report within an epoch.",
-        )
-    with third:
-        cap = st.number_input("Cap on distinct cells a day", 1, 1000, 5, key="sizing_cap", disabled=not memo)
-    epsilon, reports = question.case.epsilon, int(a_day) * DAYS_OF_MONTH
-    fresh = month_budget(epsilon, reports=reports)
-    if not memo:
-        st.markdown(
-            f"{thousands(reports)} fresh reports at ε = {epsilon:g} add up to a total ε of **{fresh:,.6g}** a month. "
-            + ("That is no guarantee in any useful sense." if fresh > 20 else "")
-        )
-        return
-    day = month_budget(epsilon, reports=int(a_day), distinct_cells=int(cap))
+    schedule, epsilon = get_schedule(), question.case.epsilon
+    fresh = device_loss(epsilon, replace(schedule, memo=False), days=DAYS_OF_MONTH)
+    loss = device_loss(epsilon, schedule, days=DAYS_OF_MONTH, distinct_cells=question.case.cells)
     st.markdown(
-        f"At most {int(cap)} distinct cells a day, with new answers every day: **{day * DAYS_OF_MONTH:,.6g}** a month instead "
-        f"of {fresh:,.6g}, for *which* cells they were. When the device changed cell stays visible, and going silent at the "
-        "cap shows that it was hit."
+        f"{_reports(schedule.reports_a_day)} a day at ε = {epsilon:g}, each drawn afresh: {fresh.formula}, a total ε of "
+        f"**{fresh.epsilon:,.6g}** a month. "
+        + ("That is no guarantee in any useful sense." if fresh.epsilon > 20 else "")
     )
+    if schedule.memo:
+        st.markdown(
+            f"With one answer per cell, drawn anew every {_days(schedule.epoch_days)}, and at most {schedule.cap} cells in "
+            f"between: {loss.formula}, **{loss.epsilon:,.6g}** in any month. "
+            + ("" if loss.pattern_hidden else f"{MEMO_CAVEAT} ")
+            + ("Going silent at the cap shows that it was hit." if schedule.at_cap == "silent" else "")
+        )
+    note("How often a device reports, and what it remembers, is set under Budget at the side.")
+
+
+def _reports(number: int) -> str:
+    return "One report" if number == 1 else f"{thousands(number)} reports"
+
+
+def _days(number: int) -> str:
+    return "day" if number == 1 else f"{number} days"
 
 
 def engineering() -> None:

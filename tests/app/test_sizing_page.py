@@ -104,12 +104,13 @@ def test_the_three_conditions_end_in_a_sentence() -> None:
 
 
 def test_a_month_adds_up() -> None:
-    app = open_page(**LONDON)
-    app.number_input(key="sizing_a_day").set_value(288).run()
-    assert "8,640 fresh reports" in page_text(app)
-    assert "**17,280**" in page_text(app)
-    app.toggle(key="sizing_memo").set_value(True).run()
-    assert "**300** a month instead" in page_text(app)
+    app = open_page(**LONDON, memo="0")
+    app.number_input(key="sched_reports_a_day").set_value(288).run()
+    assert "288 reports a day" in page_text(app)
+    assert "**17,280** a month" in page_text(app)
+    app.toggle(key="sched_memo").set_value(True).run()
+    # Thirty days can touch six epochs of seven days, each with ten first answers.
+    assert "6 × 10 cells × ε 2 = 120, **120** in any month" in page_text(app)
 
 
 def test_more_wanted_than_there_are_is_answered_at_the_control() -> None:

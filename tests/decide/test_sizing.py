@@ -17,7 +17,6 @@ from ldpcore.sizing import (
     case_of_busiest,
     city_fit,
     devices_at_most,
-    month_budget,
     size,
     solve_cells,
     solve_error,
@@ -130,11 +129,6 @@ def test_a_real_city_busiest_first() -> None:
     assert busiest_first(shares)[0] == pytest.approx(shares.max() / shares.sum())
     with pytest.raises(ParameterError):
         city_fit(case, shares[1:], floor=300)
-
-
-def test_a_month_adds_up() -> None:
-    assert month_budget(1.0, reports=288 * 30) == 8640
-    assert month_budget(1.0, reports=3, distinct_cells=10) == 3
 
 
 @pytest.mark.parametrize(
