@@ -7,6 +7,7 @@ build inside the installed pydeck. See `ui.assets` for how both reach the browse
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -57,6 +58,15 @@ export default function (component) {
     });
   return () => { gone = true; if (cleanup) cleanup(); };
 }
+"""
+
+
+_SENDING_S = 0.02
+"""How long a run stands still once the map is handed over.
+
+The thread that sends it shares the interpreter with the run, and gets it back only now and then while the rest of
+the page is worked out: without the pause the map left 0.05 s later, at times only after the whole run. Streamlit
+looks for what is to be sent every 10 ms.
 """
 
 
@@ -195,6 +205,7 @@ def hex_map(
         default={"selected": selected},
         on_selected_change=on_select or _nothing,
     )
+    time.sleep(_SENDING_S)
     return HexMapState(result.selected, version, len(payload))
 
 
