@@ -208,6 +208,10 @@ def build(slug: str) -> dict[str, np.ndarray]:
         "counts": counts.astype(np.uint16),
         "reach_m": np.rint(reach).astype(np.int64),
         "local_factor": np.int64(round(local)),
+        **{
+            f"strays_{resolution}": np.packbits(stray)
+            for resolution, stray in ab.find_strays(cells, counts).items()
+        },
     }
 
 

@@ -221,12 +221,29 @@ class Domain:
                 "resolution",
                 f"Ancestors exist at resolutions 0 to {self.resolution}, not at {resolution}.",
             )
-        # An ancestor differs only in its resolution bits and in the three bits of every finer
-        # digit, which are set to 7 ("unused"): H3 specification, "H3Index representations".
-        unused = sum(7 << (3 * (15 - level)) for level in range(resolution + 1, 16))
-        cleared = self.cells & ~np.uint64(0xF << 52)
-        parents: CellArray = cleared | np.uint64(resolution << 52) | np.uint64(unused)
-        return parents
+        return ancestors(self.cells, resolution)
+
+
+def ancestors(cells: CellArray, resolution: int) -> CellArray:
+    """Return the ancestor of each cell in the H3 tree, by bit arithmetic.
+
+    Parameters
+    ----------
+    cells
+        (n,) uint64, H3 cells no coarser than `resolution`.
+    resolution
+        Of the ancestors.
+
+    Returns
+    -------
+    (n,) uint64.
+    """
+    # An ancestor differs only in its resolution bits and in the three bits of every finer
+    # digit, which are set to 7 ("unused"): H3 specification, "H3Index representations".
+    unused = sum(7 << (3 * (15 - level)) for level in range(resolution + 1, 16))
+    cleared = cells & ~np.uint64(0xF << 52)
+    coarse: CellArray = cleared | np.uint64(resolution << 52) | np.uint64(unused)
+    return coarse
 
 
 def domain_version(resolution: int, cells: CellArray) -> str:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
-from scipy.integrate import quad
 
 from ldpcore.mechanisms import FrequencyOracle
 from ldpcore.mechanisms.direct import GeneralizedRandomizedResponse
@@ -138,6 +137,8 @@ def _noisy_histogram(mechanism: SummationHistogramEncoding) -> Guess:
     The likelihood of a cell depends on its entry x by |x| - |x - 1| alone. Noise is taken as continuous:
     the grid of 2^-20 changes the seventh digit.
     """
+    from scipy.integrate import quad  # a third of a second, for one randomiser alone
+
     epsilon, others = mechanism.epsilon, mechanism.domain_size - 1
     above = math.exp(-epsilon / 2) / 2  # another entry reaches 1, or the own one falls to 0
     top = 0.5 * _share_of_ties(above, others)

@@ -25,13 +25,14 @@ import h3.api.numpy_int as h3
 import numpy as np
 import numpy.typing as npt
 
-from ldpcore.domain import points_to_cells
-from ldpcore.shapes import CellArray, FloatArray, IntArray
+from ldpcore.domain import ancestors, points_to_cells
+from ldpcore.shapes import BoolArray, CellArray, FloatArray, IntArray
 from ldpcore.trips.cities import DATA_FOLDER, city_domain, find_city
 from ldpcore.trips.schedule import Place
 
 ADDRESS_RESOLUTION = 10
 ZONE_RESOLUTION = 8
+COARSER = (5, 6, 7, 8, 9)
 KINDS = ("home", "work", "shop", "out")
 """Kinds of address; no address is of two kinds, so no trip begins and ends at one point."""
 
@@ -82,6 +83,9 @@ class AddressBook:
         Distance scale of each dependent kind of place, metres.
     local_factor
         How much more a place in the same zone draws than its distance alone would make it.
+    strays
+        By resolution, (A,) bool: addresses that don't lie in the ancestor of their fine cell. The H3 tree is exact,
+        outlines are not, and one address in fifteen lies beside; the others need no look-up by coordinates.
     """
 
     city: str
@@ -94,6 +98,7 @@ class AddressBook:
     zone_lng_e6: IntArray
     reach_m: Mapping[Place, int]
     local_factor: int
+    strays: Mapping[int, BoolArray]
     tables: dict[Place, tuple[IntArray, IntArray, IntArray]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -253,12 +258,7 @@ class AddressBook:
         """
         if resolution not in self.indices:
             domain = city_domain(self.city, resolution)
-            if resolution == ADDRESS_RESOLUTION:
-                cells = self.fine_cells
-            elif resolution == ZONE_RESOLUTION:
-                cells = self.zone_cells[self._zone_of_address]
-            else:
-                cells = points_to_cells(self.lat_e6 / _MICRO, self.lng_e6 / _MICRO, resolution)
+            cells = cells_of_points(self.fine_cells, self.lat_e6, self.lng_e6, self.strays, resolution)
             index = domain.index_of_cells(cells).astype(np.int32)
             index.flags.writeable = False
             self.indices[resolution] = index
@@ -325,8 +325,47 @@ def spread_points(cells: CellArray, owner: IntArray) -> tuple[IntArray, IntArray
     return point[:, 0], point[:, 1]
 
 
+def cells_of_points(
+    fine_cells: CellArray,
+    lat_e6: IntArray,
+    lng_e6: IntArray,
+    strays: Mapping[int, BoolArray],
+    resolution: int,
+) -> CellArray:
+    """Return the cell that holds each point, by bit arithmetic wherever that is known to be right.
+
+    Parameters
+    ----------
+    fine_cells
+        (A,) uint64, the cell of each point at resolution 10.
+    lat_e6, lng_e6
+        (A,) int64, degrees times a million.
+    strays
+        Points that don't lie in the ancestor of their fine cell; where a resolution is missing, every point is
+        looked up by its coordinates.
+    resolution
+        5 to 10.
+
+    Returns
+    -------
+    (A,) uint64.
+    """
+    if resolution == ADDRESS_RESOLUTION:
+        return fine_cells
+    if resolution not in strays:
+        return points_to_cells(lat_e6 / _MICRO, lng_e6 / _MICRO, resolution)
+    cells, stray = ancestors(fine_cells, resolution), strays[resolution]
+    cells[stray] = points_to_cells(lat_e6[stray] / _MICRO, lng_e6[stray] / _MICRO, resolution)
+    return cells
+
+
 def make_book(
-    city: str, cells: CellArray, counts: IntArray, reach_m: IntArray, local_factor: int
+    city: str,
+    cells: CellArray,
+    counts: IntArray,
+    reach_m: IntArray,
+    local_factor: int,
+    strays: Mapping[int, BoolArray] = MappingProxyType({}),
 ) -> AddressBook:
     """Lay out the addresses of a city from the number of each kind in each fine cell.
 
@@ -342,12 +381,14 @@ def make_book(
         (4,) int64, distance scales of work, shop, out and near work, metres.
     local_factor
         Pull of the same zone.
+    strays
+        What `find_strays` said of these cells and counts; without it every point is looked up by its coordinates.
     """
     owner = np.repeat(np.tile(np.arange(cells.size), len(KINDS)), counts.T.reshape(-1))
     lat, lng = spread_points(cells, owner)
     fine_cells = cells[owner]
     kind = np.repeat(np.arange(len(KINDS)), counts.sum(axis=0))
-    zone_of_point = points_to_cells(lat / _MICRO, lng / _MICRO, ZONE_RESOLUTION)
+    zone_of_point = cells_of_points(fine_cells, lat, lng, strays, ZONE_RESOLUTION)
     zone_cells, zone = np.unique(zone_of_point, return_inverse=True)
     order = np.lexsort((zone, kind))
     lat, lng, fine_cells = lat[order], lng[order], fine_cells[order]
@@ -370,7 +411,29 @@ def make_book(
         zone_lng_e6=middles[:, 1],
         reach_m=MappingProxyType(dict(zip(drawn, reach_m.tolist(), strict=True))),
         local_factor=local_factor,
+        strays=MappingProxyType({resolution: stray[order] for resolution, stray in strays.items()}),
     )
+
+
+def find_strays(cells: CellArray, counts: IntArray) -> dict[int, BoolArray]:
+    """Find the points that don't lie in the ancestor of their fine cell, at every coarser resolution.
+
+    Parameters
+    ----------
+    cells, counts
+        As for `make_book`.
+
+    Returns
+    -------
+    By resolution, (A,) bool in the order in which points are spread: kind by kind, cell by cell.
+    """
+    owner = np.repeat(np.tile(np.arange(cells.size), len(KINDS)), counts.T.reshape(-1))
+    lat, lng = spread_points(cells, owner)
+    return {
+        resolution: points_to_cells(lat / _MICRO, lng / _MICRO, resolution)
+        != ancestors(cells, resolution)[owner]
+        for resolution in COARSER
+    }
 
 
 @lru_cache(maxsize=3)
@@ -384,10 +447,16 @@ def address_book(city: str) -> AddressBook:
     """
     find_city(city)
     with np.load(DATA_FOLDER / f"{city}_addresses.npz", allow_pickle=False) as file:
+        counts = file["counts"].astype(np.int64)
+        strays = {
+            resolution: np.unpackbits(file[f"strays_{resolution}"], count=int(counts.sum())).astype(bool)
+            for resolution in COARSER
+        }
         return make_book(
             city,
             np.cumsum(file["cell_steps"]),
-            file["counts"].astype(np.int64),
+            counts,
             file["reach_m"],
             int(file["local_factor"]),
+            strays,
         )

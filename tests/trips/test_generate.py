@@ -171,6 +171,17 @@ def test_points_fill_their_cell_evenly() -> None:
     assert stats.chisquare(held).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("city", CITIES)
+def test_cells_by_bit_arithmetic_are_those_of_the_coordinates(city: str) -> None:
+    """Every address of every city, at every coarser resolution, against H3's own look-up."""
+    book = address_book(city)
+    for resolution in (5, 6, 7, 8, 9):
+        domain = city_domain(city, resolution)
+        looked_up = domain.index_of_points(book.lat_e6 / 1e6, book.lng_e6 / 1e6)
+        assert np.array_equal(book.index_at(resolution), looked_up)
+        assert 0.01 < book.strays[resolution].mean() < 0.2  # the tree alone would be wrong
+
+
 def chi_square_p(counts: np.ndarray, probabilities: np.ndarray) -> float:
     """p-value of counts under a law, with cells of small expectation pooled."""
     n = counts.sum()
