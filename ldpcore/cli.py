@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from ldpcore import cli_decide, cli_reports
+from ldpcore import cli_decide, cli_library, cli_reports
+from ldpcore.cli_library import ScenarioOption, run_file
 from ldpcore.console import (
     AreaOption,
     CityOption,
@@ -61,6 +62,7 @@ app = typer.Typer(
 )
 app.add_typer(cli_reports.app)
 app.add_typer(cli_decide.app)
+app.add_typer(cli_library.app)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -137,6 +139,8 @@ def trips(
 
 @app.command()
 def run(
+    context: typer.Context,
+    scenario: ScenarioOption = None,
     city: CityOption = None,
     devices: DevicesOption = None,
     trips: TripsOption = None,
@@ -174,34 +178,38 @@ def run(
 
     if out is not None:
         require_writable(out)
-    scenario, table = read_scenario(
-        {
-            "query": query,
-            "resolution": resolution,
-            "mechanism": mechanism,
-            "options": tuple(sorted(parse_options(options).items())),
-            "epsilon": epsilon,
-            "floor": floor,
-            "confidence": confidence,
-            "seed": seed,
-            "draw": draw,
-            "hour": hour,
-            "day": day,
-            "correction": correction,
-            "interval": interval,
-            "per_report": per_report,
-        },
-        devices=devices,
-        trips=trips,
-        place={"city": city, "area": area, "timezone": timezone},
-        reading={"zones": zones, "crs": crs, "mapping": column},
-    )
+    reading = {"zones": zones, "crs": crs, "mapping": column}
+    if scenario is not None:
+        settings, table = run_file(scenario, context, trips=trips, reading=reading)
+    else:
+        settings, table = read_scenario(
+            {
+                "query": query,
+                "resolution": resolution,
+                "mechanism": mechanism,
+                "options": tuple(sorted(parse_options(options).items())),
+                "epsilon": epsilon,
+                "floor": floor,
+                "confidence": confidence,
+                "seed": seed,
+                "draw": draw,
+                "hour": hour,
+                "day": day,
+                "correction": correction,
+                "interval": interval,
+                "per_report": per_report,
+            },
+            devices=devices,
+            trips=trips,
+            place={"city": city, "area": area, "timezone": timezone},
+            reading=reading,
+        )
     progress("making trips" if table is None else "placing trips in cells")
-    population = population_of(scenario, table)
+    population = population_of(settings, table)
     for sentence in population.notes:
         note(sentence)
     progress("randomising and estimating")
-    release = run_population(scenario, population)
+    release = run_population(settings, population)
     if out is not None:
         for path in write_release(release, out, truth=True):
             progress(f"wrote {path}")

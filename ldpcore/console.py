@@ -159,11 +159,17 @@ def read_scenario(
             **settings, **{name: value for name, value in given.items() if value is not None}
         ), None
 
+    Scenario(**settings, trips="0" * 64, **place)
+    table = read_trip_file(trips, place=place, reading=reading)
+    return Scenario(**settings, trips=table.digest, **place), table
+
+
+def read_trip_file(trips: Path, *, place: Mapping[str, Any], reading: Mapping[str, Any]) -> TripTable:
+    """Read a trip file with what the command line says of it; see `read_scenario`."""
     from ldpcore.trips.areas import area_from_text
     from ldpcore.trips.read import read_trips
     from ldpcore.trips.zones import read_zones
 
-    Scenario(**settings, trips="0" * 64, **place)
     homes = []
     if place["city"] is not None:
         homes = [CITIES[place["city"]].bounds]
@@ -171,10 +177,9 @@ def read_scenario(
         homes = [area_from_text(place["area"], timezone=place["timezone"]).bounds]
     zones = read_zones(reading["zones"]) if reading["zones"] is not None else None
     progress(f"reading {trips}")
-    table = read_trips(
+    return read_trips(
         trips, mapping=_mapping(reading["mapping"] or []), homes=homes, zones=zones, crs=reading["crs"]
     )
-    return Scenario(**settings, trips=table.digest, **place), table
 
 
 def _mapping(pairs: Sequence[str]) -> dict[str, str]:

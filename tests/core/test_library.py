@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from ldpcore.cli import main
 from ldpcore.library import LIBRARY, Named, find_named
 from ldpcore.population import population_of
 from ldpcore.scenario import run
@@ -224,3 +225,27 @@ def test_the_files_hold_every_line_and_no_formula(sides) -> None:
     assert float(by_key["rmse"]["b_expected"]) == pytest.approx(
         next(row["second_expected"] for row in document["rows"] if row["key"] == "rmse")
     )
+
+
+def test_the_command_line_compares_files_and_names(capsys, tmp_path, sides) -> None:
+    path = tmp_path / "half.json"
+    path.write_text(sides[1].file.to_json(), encoding="utf-8")
+    out = tmp_path / "pair.csv"
+    assert main(["compare", "districts", str(path), "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(comparison_json(*sides))
+    assert out.read_bytes() == comparison_csv(*sides)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compare districts nowhere",
+        "compare districts missing.json",
+        "compare districts night --redraws 1",
+        "compare districts night --out pair.xlsx",
+        "compare districts",
+    ],
+)
+def test_a_comparison_that_cannot_be_is_one_line(words: str, capsys) -> None:
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,12 +1,14 @@
 """A scenario file comes back as it was written, and what is no such file is refused with the field named."""
 
 import dataclasses
+import hashlib
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldpcore.cli import main
 from ldpcore.errors import ParameterError
 from ldpcore.scenario_file import FORMAT, MAX_BYTES, VERSION, ScenarioFile, read_scenario_file
 from ldpcore.schedule import Schedule
@@ -199,3 +201,59 @@ def test_the_statements_of_a_review_are_carried() -> None:
     words = dict.fromkeys(STATEMENTS, "") | {"notes": "Two pilots."}
     made = ScenarioFile(name="Mine", statements=words)
     assert dict(read_scenario_file(made.to_json()).statements) == {"notes": "Two pilots."}
+
+
+def answer(capsys, *words: str):
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_command_line_runs_a_scenario_file(capsys, tmp_path) -> None:
+    scenario = Scenario(city="tokyo", devices=30_000, resolution=5, epsilon=1.0, hour=8, draw=3)
+    path = tmp_path / "mine.json"
+    path.write_text(ScenarioFile(name="Mine", scenario=scenario).to_json(), encoding="utf-8")
+    from_file = answer(capsys, "run", "--scenario", str(path))
+    from_words = answer(capsys, *scenario.to_command().split()[3:])
+    for figures in (from_file, from_words):
+        figures.pop("seconds")
+    assert from_file == from_words
+
+
+@pytest.mark.parametrize(
+    "words", ["--epsilon 2", "--city tokyo", "--draw 0", "--per-report", "--devices 5", "--trips x.csv"]
+)
+def test_a_setting_beside_a_scenario_file_is_refused(words: str, capsys, tmp_path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(ScenarioFile(name="Mine").to_json(), encoding="utf-8")
+    assert main(["run", "--scenario", str(path), *words.split()]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert words.split(maxsplit=1)[0] in error
+    assert error.count("\n") == 1
+
+
+def test_a_scenario_on_a_file_needs_just_that_file(capsys, tmp_path) -> None:
+    trips = tmp_path / "trips.csv"
+    rows = [f"{i},59.{900 + i % 20},10.{700 + i % 30}" for i in range(200)]
+    trips.write_text("trip_id,start_lat,start_lng\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    digest = hashlib.sha256(trips.read_bytes()).hexdigest()
+    settings = {**OWN, "trips": digest, "resolution": 6}
+    path = tmp_path / "oslo.json"
+    path.write_text(ScenarioFile(name="Oslo", scenario=Scenario(**settings)).to_json(), encoding="utf-8")
+    figures = answer(capsys, "run", "--scenario", str(path), "--trips", str(trips))
+    assert figures["rows_read"] == 200
+    assert figures["reports"] + sum(figures["rows_dropped"].values()) == 200
+    assert main(["run", "--scenario", str(path)]) == 2
+    assert digest in capsys.readouterr().err
+    trips.write_text("trip_id,start_lat,start_lng\n1,59.9,10.7\n2,59.91,10.71\n", encoding="utf-8")
+    assert main(["run", "--scenario", str(path), "--trips", str(trips)]) == 2
+    assert "not the one the scenario was made with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["", "{}", text(version=9), text(scenario={"epsilon": 99})])
+def test_the_command_line_refuses_what_is_no_scenario_file(content: str, capsys, tmp_path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(content, encoding="utf-8")
+    for words in (["run", "--scenario", str(path)], ["compare", str(path), "night"]):
+        assert main(words) == 2
+        assert capsys.readouterr().err.count("\n") == 1
