@@ -15,6 +15,7 @@ page = st.navigation(
             st.Page("pages/explore.py", title="What can be published?", url_path="explore", default=True),
             st.Page("pages/sizing.py", title="Can LDP work here?", url_path="sizing"),
             st.Page("pages/mechanisms.py", title="Which randomiser?", url_path="mechanisms"),
+            st.Page("pages/library.py", title="Which of two scenarios?", url_path="library"),
         ]
     },
     position="top",

@@ -24,7 +24,9 @@ class Named:
     name
         Two or three words.
     sentence
-        What it shows, with its numbers.
+        What it shows, short enough for the strip under Explore.
+    about
+        The same with all its numbers.
     scenario, schedule
         What opens.
     """
@@ -32,21 +34,21 @@ class Named:
     slug: str
     name: str
     sentence: str
+    about: str
     scenario: Scenario
     schedule: Schedule = DEFAULT_SCHEDULE
 
     def to_file(self) -> ScenarioFile:
         """Return it as a scenario file holds it."""
-        return ScenarioFile(
-            name=self.name, about=self.sentence, scenario=self.scenario, schedule=self.schedule
-        )
+        return ScenarioFile(name=self.name, about=self.about, scenario=self.scenario, schedule=self.schedule)
 
 
 LIBRARY: Final[tuple[Named, ...]] = (
     Named(
         slug="congestion",
         name="Congestion map",
-        sentence=(
+        sentence="New York between 8 and 9 in the morning: about 122 of 357 cells surely hold 300 devices.",
+        about=(
             "New York between 8 and 9 in the morning: about 2.46 million of 10 million devices start a trip, and about "
             "122 of 357 cells surely hold the 300 devices that a congestion map needs."
         ),
@@ -56,7 +58,8 @@ LIBRARY: Final[tuple[Named, ...]] = (
     Named(
         slug="coverage",
         name="Coverage map",
-        sentence=(
+        sentence="London at 6 in the evening, ε = 1: about 36 of 71 cells of some 36 km² surely hold 3,000 devices.",
+        about=(
             "Where 5 million devices are in London at 6 in the evening, at half the privacy loss (ε = 1): with cells of "
             "some 36 km² about 36 of 71 surely hold the 3,000 devices of a coverage map."
         ),
@@ -73,16 +76,18 @@ LIBRARY: Final[tuple[Named, ...]] = (
     Named(
         slug="night",
         name="Night-time demand",
-        sentence=(
+        sentence="New York between 2 and 3 on a weekend night: few devices start a trip, and about 2 of 63 cells can be published.",
+        about=(
             "On a weekend night between 2 and 3 only about 3,600 of 10 million devices in New York start a trip: about "
-            "2 of 63 cells can be published, and the morning's settings no longer help."
+            "2 of 63 cells can be published."
         ),
         scenario=Scenario(hour=2, day="weekend", resolution=6),
     ),
     Named(
         slug="districts",
         name="District report",
-        sentence=(
+        sentence="Tokyo in 12 cells: about 8 of 12 can be published, and one report is right 40 % of the time.",
+        about=(
             "Tokyo in 12 cells the size of districts, the fewest that any city here has: 100,000 devices are enough for "
             "about 8 of them, but one report names its device's own cell 40 % of the time."
         ),
@@ -91,7 +96,8 @@ LIBRARY: Final[tuple[Named, ...]] = (
     Named(
         slug="unaffordable",
         name="Not affordable",
-        sentence=(
+        sentence="Helsinki in 1,957 cells with 50,000 devices at ε = 0.5: nothing can be published.",
+        about=(
             "50,000 devices over 1,957 cells of Helsinki at ε = 0.5: nothing can be published, since the busiest cell "
             "holds about 1,200 devices and ±10 % takes about 8,900."
         ),

@@ -31,6 +31,8 @@ from ldpcore.settings import Scenario
 
 REDRAWS: Final = 20
 """Redraws that a figure of use is the mean of."""
+_MANY_CELLS: Final = 20_000
+_FEW_REDRAWS: Final = 5
 RELATIVE_ERROR: Final = 0.10
 BY_CHANCE: Final = 3.0
 """Standard errors beyond which a difference is not put down to luck."""
@@ -145,7 +147,13 @@ class Side:
         return self.file.schedule
 
 
-def side_of(file: ScenarioFile, release_of: Callable[[Scenario], Release], *, redraws: int = REDRAWS) -> Side:
+def side_of(
+    file: ScenarioFile,
+    release_of: Callable[[Scenario], Release],
+    *,
+    figures_of: Callable[[Scenario], Figures] | None = None,
+    redraws: int | None = None,
+) -> Side:
     """Run one side: the draw it names and the block of redraws around it.
 
     Parameters
@@ -154,8 +162,10 @@ def side_of(file: ScenarioFile, release_of: Callable[[Scenario], Release], *, re
         What to run.
     release_of
         Runs a scenario; a page gives its cache, the command line `ldpcore.scenario.run`.
+    figures_of
+        Gives the figures of a scenario alone, where they are kept without the run.
     redraws
-        How many redraws, at least 2.
+        How many redraws, at least 2; as many as `redraws_for` says where None.
 
     Raises
     ------
@@ -163,12 +173,22 @@ def side_of(file: ScenarioFile, release_of: Callable[[Scenario], Release], *, re
         If a setting is impossible, or the scenario needs a trip file that is not there.
     """
     shown = release_of(file.scenario)
-    first = file.scenario.draw - file.scenario.draw % redraws
+    count = redraws_for(shown.population.domain.size) if redraws is None else redraws
+    first = file.scenario.draw - file.scenario.draw % count
     # The counts' joint law stands in for reports one by one: twenty times ten million reports are no page's work.
     drawn = replace(file.scenario, per_report=False)
-    figures = tuple(release_of(replace(drawn, draw=draw)).figures for draw in range(first, first + redraws))
+    scenarios = [replace(drawn, draw=draw) for draw in range(first, first + count)]
+    figures = tuple(
+        figures_of(scenario) if figures_of is not None else release_of(scenario).figures
+        for scenario in scenarios
+    )
     mechanism: Any = shown.mechanism
     return Side(file, shown.population, mechanism, shown.counts, figures)
+
+
+def redraws_for(cells: int) -> int:
+    """Return how many redraws a figure is the mean of: fewer on grids so fine that each costs seconds."""
+    return REDRAWS if cells <= _MANY_CELLS else _FEW_REDRAWS
 
 
 def compare_sides(first: Side, second: Side) -> tuple[Row, ...]:

@@ -7,6 +7,7 @@ from ui.explore_parts import (
     pinned_cell,
     ranked_table,
 )
+from ui.library_strip import scenario_strip
 from ui.scenario import get_settings, release_in_force, show_odds
 from ui.upload import own_file
 
@@ -15,6 +16,7 @@ own_file(scenario)
 release = release_in_force(scenario)
 show_odds(release.mechanism)
 selected = headline_and_map(release)
+scenario_strip()
 pinned_cell(release, selected)
 ranked_table(release)
 data_flow(release)

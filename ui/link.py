@@ -33,6 +33,10 @@ EXTRA_PARAMS: Final = (
     "error",
     "columns",
     "crs",
+    "first",
+    "second",
+    "fault",
+    "off",
 )
 """Choices of the view that a link carries beside the scenario.
 
@@ -69,14 +73,26 @@ def _open_link() -> list[str]:
     scenario, problems = Scenario.from_params(params)
     for name in EXTRA_PARAMS:
         state[f"view_{name}"] = params.get(name, "")
+    schedule, schedule_problems = Schedule.from_params(params)
+    open_scenario(scenario, schedule)
+    return problems + schedule_problems
+
+
+def open_scenario(scenario: Scenario, schedule: Schedule) -> None:
+    """Put a scenario and its schedule in the place of those in force; call before they are drawn, or from a callback.
+
+    A scenario on a user's file that is not loaded waits for it.
+    """
+    state = st.session_state
     table = own_trips()
+    state.pop(WANTED_KEY, None)
     if scenario.trips is not None and (table is None or table.digest != scenario.trips):
         state[WANTED_KEY] = scenario.trips
     set_controls(scenario)
-    schedule, schedule_problems = Schedule.from_params(params)
+    for key in ("options_text", "_options_error"):
+        state.pop(key, None)  # words about the randomiser that was chosen before
     set_schedule(schedule)
     state[_SOURCE_BEFORE] = state[SOURCE_KEY]
-    return problems + schedule_problems
 
 
 def set_controls(scenario: Scenario) -> None:

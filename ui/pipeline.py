@@ -14,6 +14,7 @@ import streamlit as st
 from ldpcore.comparison import measured_error
 from ldpcore.domain import Area
 from ldpcore.errors import ParameterError
+from ldpcore.metrics import Figures
 from ldpcore.population import Population, population_of
 from ldpcore.release import Release
 from ldpcore.scenario import run_population
@@ -54,6 +55,16 @@ def get_release(scenario: Scenario) -> Release:
         ("release", scenario), lambda: run_population(scenario, get_population(scenario))
     )
     return release
+
+
+def get_figures(scenario: Scenario) -> Figures:
+    """Return the figures of a run, kept without its cells: many redraws of a fine grid would fill the cache."""
+
+    def make() -> Figures:
+        return run_population(scenario, get_population(scenario)).figures
+
+    figures: Figures = _runs(scenario).get(("figures", scenario), make)
+    return figures
 
 
 def get_measured_errors(scenario: Scenario, *, first: int, count: int) -> tuple[float, ...]:
