@@ -124,7 +124,7 @@ def test_a_pair_that_needs_a_file_says_so() -> None:
 def save(app: AppTest, name: str, about: str = "") -> AppTest:
     app.text_input(key="library_name").set_value(name)
     app.text_input(key="library_about").set_value(about)
-    return next(entry for entry in app.button if entry.label == "Save this scenario").click().run()
+    return next(entry for entry in app.button if entry.label == "Save").click().run()
 
 
 def test_a_scenario_is_saved_compared_renamed_opened_and_deleted() -> None:
