@@ -8,6 +8,7 @@ cannot be run is reported in its place and the rest is kept.
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import os
@@ -15,7 +16,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -23,115 +24,36 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
+from ldpcore.deciles import density_tenths
+from ldpcore.domain import Area
 from ldpcore.errors import ParameterError, TripFileError
-from ldpcore.mechanisms.options import checked_integer
 from ldpcore.population import Population, population_of
 from ldpcore.scenario import run_population
 from ldpcore.settings import DEFAULT, Scenario
+from ldpcore.shapes import IntArray
 from ldpcore.sweep_figures import Record, fixed_figures, measured_figures
+from ldpcore.sweep_grid import AXES, MAX_RUNS, Grid, Point, Settings
 from ldpcore.trips.table import TripTable
 
+__all__ = [
+    "AXES",
+    "DRAWS_A_TASK",
+    "MAX_RUNS",
+    "Grid",
+    "Point",
+    "Settings",
+    "Update",
+    "points_frame",
+    "require_parquet",
+    "run_sweep",
+    "sweep",
+    "sweep_bytes",
+    "write_sweep",
+]
+
 DRAWS_A_TASK: Final = 5
-MAX_RUNS: Final = 200_000
 _PATIENCE_S: Final = 0.2
 _CONNECT_S: Final = 10
-
-AXES: Final = ("epsilon", "resolution", "mechanism", "devices", "floor", "query")
-"""Settings a grid can vary, the last one fastest."""
-
-Settings: TypeAlias = tuple[tuple[str, Any], ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Grid:
-    """Every combination of some settings, the others as in one scenario.
-
-    Parameters
-    ----------
-    base
-        What is not varied.
-    epsilons, resolutions, mechanisms, devices, floors, queries
-        Values to try; empty keeps the one of `base`.
-    repeats
-        Redraws of each combination, at least 1, starting at the draw of `base`.
-    options
-        Options of every randomiser tried; by default those of `base`, for its own randomiser alone.
-
-    Raises
-    ------
-    ParameterError
-        If there are no repeats, too many runs, or several numbers of devices for a file.
-    """
-
-    base: Scenario
-    epsilons: tuple[float, ...] = ()
-    resolutions: tuple[int, ...] = ()
-    mechanisms: tuple[str, ...] = ()
-    devices: tuple[int, ...] = ()
-    floors: tuple[int, ...] = ()
-    queries: tuple[str, ...] = ()
-    repeats: int = 10
-    options: tuple[tuple[str, Any], ...] | None = None
-
-    def __post_init__(self) -> None:
-        checked_integer("repeats", self.repeats, minimum=1, example=10)
-        if self.devices and not self.base.synthetic:
-            raise ParameterError("devices", "The devices of a file are those in it; leave devices out.")
-        runs = len(self.points()) * self.repeats
-        if runs > MAX_RUNS:
-            raise ParameterError(
-                "repeats", f"A sweep is at most {MAX_RUNS:,} runs, this one has {runs:,}; try fewer values."
-            )
-
-    def points(self) -> list[Settings]:
-        """Return every combination as (name, value) pairs, in the order of the answer."""
-        tried = (self.epsilons, self.resolutions, self.mechanisms, self.devices, self.floors, self.queries)
-        values = [given or (getattr(self.base, name),) for name, given in zip(AXES, tried, strict=True)]
-        return [tuple(zip(AXES, point, strict=True)) for point in itertools.product(*values)]
-
-    def options_for(self, settings: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-        """Return the randomiser's options at a combination."""
-        if self.options is not None:
-            return self.options
-        return self.base.options if settings["mechanism"] == self.base.mechanism else ()
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Point:
-    """What one combination gave.
-
-    Parameters
-    ----------
-    settings
-        Value of each of `AXES`.
-    fixed
-        Figures that no redraw changes: the domain, the reports, p and q, and what theory predicts.
-    mean, spread
-        Mean and standard deviation over the redraws of each figure that changes; None where there is none.
-    repeats
-        Redraws done; 0 where the combination could not be run.
-    error
-        Why it could not be run, in one sentence, else None.
-    """
-
-    settings: Mapping[str, Any]
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    mean: Mapping[str, float | None] = field(default_factory=dict)
-    spread: Mapping[str, float | None] = field(default_factory=dict)
-    repeats: int = 0
-    error: str | None = None
-
-    def row(self) -> dict[str, Any]:
-        """Return everything in one flat row: a figure under its name, its deviation under the name with ``_sd``."""
-        spreads = {f"{name}_sd": value for name, value in self.spread.items()}
-        return {
-            **self.settings,
-            "repeats": self.repeats,
-            **self.fixed,
-            **self.mean,
-            **spreads,
-            "error": self.error,
-        }
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -158,6 +80,9 @@ def sweep(
     grid: Grid,
     *,
     trips: TripTable | None = None,
+    area: Area | None = None,
+    populate: Callable[[Scenario], Population] | None = None,
+    known: Mapping[int, Point] | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
     cancelled: threading.Event | None = None,
@@ -170,6 +95,13 @@ def sweep(
         What to run.
     trips
         The user's file, where the scenario is about one.
+    area
+        The service area, where the caller holds an outline that the scenario only names.
+    populate
+        Gives the devices of a scenario, where the caller keeps them; called from several threads, and on the local
+        scheduler only. By default they are made from `trips` and `area`.
+    known
+        Points that are there already, by their place in the grid: told at once and not run again.
     scheduler
         Address of a Dask scheduler, such as ``tcp://host:8786``; by default Dask's local one.
     workers
@@ -183,12 +115,12 @@ def sweep(
         If the scheduler does not answer.
     """
     stop = threading.Event() if cancelled is None else cancelled
-    plan = _Plan(grid)
-    yield Update(0, len(plan.tasks), None, tuple(plan.refused))
+    plan = _Plan(grid, known or {})
+    yield Update(0, len(plan.tasks), None, tuple(plan.told))
     outcomes = (
-        _on_threads(plan, trips, workers, stop)
+        _on_threads(plan, populate or partial(population_of, trips=trips, area=area), workers, stop)
         if scheduler is None
-        else _on_cluster(plan, trips, scheduler, stop)
+        else _on_cluster(plan, trips, area, scheduler, stop)
     )
     start = time.monotonic()
     for done, (task, outcome) in enumerate(outcomes, start=1):
@@ -236,6 +168,13 @@ def require_parquet(path: Path) -> None:
         )
 
 
+def sweep_bytes(points: Iterable[Point]) -> bytes:
+    """Return one row a point as the bytes of a Parquet file."""
+    buffer = io.BytesIO()
+    points_frame(points).to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
 def write_sweep(points: Iterable[Point], path: Path) -> None:
     """Write one row a point as Parquet."""
     require_parquet(path)
@@ -259,25 +198,27 @@ Outcome: TypeAlias = tuple[Record, list[Record]] | str
 class _Plan:
     """The tasks of a grid, and what has come back."""
 
-    def __init__(self, grid: Grid) -> None:
+    def __init__(self, grid: Grid, known: Mapping[int, Point]) -> None:
         self.points = grid.points()
         self._synthetic = grid.base.synthetic
         self.tasks: list[_Task] = []
-        self.refused: list[tuple[int, Point]] = []
+        self.told = sorted(known.items())
         self._missing: dict[int, set[int]] = {}
         self._came: dict[int, dict[int, Outcome]] = {}
         draws = [grid.base.draw + repeat for repeat in range(grid.repeats)]
         blocks = [tuple(draws[start : start + DRAWS_A_TASK]) for start in range(0, len(draws), DRAWS_A_TASK)]
         for place, settings in enumerate(self.points):
+            if place in known:
+                continue
             try:
                 scenario = replace(grid.base, **dict(settings), options=grid.options_for(dict(settings)))
             except ParameterError as error:
-                self.refused.append((place, Point(self._told(place), error=str(error))))
+                self.told.append((place, Point(self._settings(place), error=str(error))))
                 continue
             self.tasks += [_Task(place, block, scenario, part) for block, part in enumerate(blocks)]
             self._missing[place], self._came[place] = set(range(len(blocks))), {}
 
-    def _told(self, place: int) -> dict[str, Any]:
+    def _settings(self, place: int) -> dict[str, Any]:
         """Return a combination's settings as they are told; a file's devices are those in it."""
         settings = dict(self.points[place])
         return settings if self._synthetic else {**settings, "devices": None}
@@ -295,7 +236,7 @@ class _Plan:
         self._missing[task.place].discard(task.block)
         if self._missing[task.place]:
             return None
-        settings = self._told(task.place)
+        settings = self._settings(task.place)
         outcomes = [came for _, came in sorted(self._came[task.place].items())]
         failed = [came for came in outcomes if isinstance(came, str)]
         if failed:
@@ -325,25 +266,38 @@ def _trips_part(scenario: Scenario) -> Scenario:
     return replace(scenario, **{name: getattr(DEFAULT, name) for name in names})
 
 
-def _make_population(part: Scenario, trips: TripTable | None) -> Population | str:
+def _make_population(part: Scenario, populate: Callable[[Scenario], Population]) -> Population | str:
     try:
-        return population_of(part, trips)
+        return populate(part)
     except (ParameterError, TripFileError) as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - whatever it was, the rest of the grid is kept and this is told
         return _sentence(error)
 
 
-def _run_block(scenario: Scenario, draws: Sequence[int], population: Population | str) -> Outcome:
+def _population_there(part: Scenario, trips: TripTable | None, *, area: Area | None) -> Population | str:
+    return _make_population(part, partial(population_of, trips=trips, area=area))
+
+
+def _run_block(scenario: Scenario, draws: Sequence[int], block: int, population: Population | str) -> Outcome:
+    """Run some redraws; what no redraw changes is found with the first block alone."""
     if isinstance(population, str):
         return population
     try:
-        releases = [run_population(replace(scenario, draw=draw), population) for draw in draws]
-        return fixed_figures(releases[0]), [measured_figures(release) for release in releases]
+        tenths: list[IntArray] = density_tenths(population.true_counts)
+        fixed: Record = {}
+        records = []
+        for draw in draws:
+            release = run_population(replace(scenario, draw=draw), population)
+            records.append(measured_figures(release, tenths))
+            if block == 0 and not fixed:
+                fixed = fixed_figures(release)
     except (ParameterError, TripFileError) as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - as above
         return _sentence(error)
+    else:
+        return fixed, records
 
 
 def _sentence(error: BaseException) -> str:
@@ -351,7 +305,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _on_threads(
-    plan: _Plan, trips: TripTable | None, workers: int | None, stop: threading.Event
+    plan: _Plan, make: Callable[[Scenario], Population], workers: int | None, stop: threading.Event
 ) -> Iterator[tuple[_Task, Outcome]]:
     """Run the tasks on Dask's local scheduler, and hand each outcome over as it comes."""
     from dask.base import compute
@@ -360,12 +314,12 @@ def _on_threads(
     came: queue.Queue[tuple[_Task, Outcome] | None] = queue.Queue()
 
     def populate(part: Scenario) -> Population | str:
-        return "Cancelled." if stop.is_set() else _make_population(part, trips)
+        return "Cancelled." if stop.is_set() else _make_population(part, make)
 
     def work(tasks: Sequence[_Task], population: Population | str) -> None:
         for task in tasks:
             if not stop.is_set():
-                came.put((task, _run_block(task.scenario, task.draws, population)))
+                came.put((task, _run_block(task.scenario, task.draws, task.block, population)))
 
     # Where combinations are many, one thread does all redraws of one, so that it is told soon; else they are shared.
     together = len(plan.points) >= 2 * (workers or os.cpu_count() or 1)
@@ -400,7 +354,7 @@ def _on_threads(
 
 
 def _on_cluster(
-    plan: _Plan, trips: TripTable | None, scheduler: str, stop: threading.Event
+    plan: _Plan, trips: TripTable | None, area: Area | None, scheduler: str, stop: threading.Event
 ) -> Iterator[tuple[_Task, Outcome]]:
     """Run the tasks on a cluster; what a lost worker held is done again by another."""
     import distributed
@@ -415,9 +369,9 @@ def _on_cluster(
         table = None if trips is None else client.scatter(trips, broadcast=True)
         futures: dict[Any, _Task] = {}
         for part, tasks in plan.populations().items():
-            population = client.submit(partial(_make_population, part), table, pure=False)
+            population = client.submit(partial(_population_there, part, area=area), table, pure=False)
             for task in tasks:
-                job = partial(_run_block, task.scenario, task.draws)
+                job = partial(_run_block, task.scenario, task.draws, task.block)
                 futures[client.submit(job, population, pure=False, priority=-task.place)] = task
         try:
             waiting = set(futures)

@@ -6,26 +6,22 @@ mean absolute error of each tenth of the cells, emptiest first.
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from ldpcore.deciles import MEAN_ABSOLUTE, density_tenths
+from ldpcore.estimate import publication_probability
+from ldpcore.mechanisms import FrequencyOracle
+from ldpcore.population import Population
 from ldpcore.release import Release
-from ldpcore.shapes import IntArray
-
-TOP: Final = 10
-"""Cells of the list that a reader would act on."""
-
-_ABSOLUTE: Final = math.sqrt(2 / math.pi)  # mean absolute value of a standard normal
+from ldpcore.scenario import scenario_mechanism
+from ldpcore.settings import Scenario
+from ldpcore.shapes import FloatArray, IntArray
+from ldpcore.top_list import list_right_probability, top_cells
 
 Record: TypeAlias = dict[str, Any]
-
-
-def top_cells(counts: IntArray) -> IntArray:
-    """Return the cells of the list a reader would act on, fullest first; of equal ones the first."""
-    return np.asarray(np.argsort(-counts, kind="stable")[:TOP], np.int64)
 
 
 def fixed_figures(release: Release) -> Record:
@@ -33,7 +29,6 @@ def fixed_figures(release: Release) -> Record:
     population, mechanism, figures = release.population, release.mechanism, release.figures
     true_counts = population.true_counts
     deviation = np.sqrt(mechanism.variance(true_counts, n=population.size))
-    top = top_cells(true_counts)
     expected = {name: value for name, value in asdict(figures).items() if name.endswith("_expected")}
     return {
         "domain_size": population.domain.size,
@@ -45,19 +40,75 @@ def fixed_figures(release: Release) -> Record:
         "q_exact": None if mechanism.q is None else f"{mechanism.q.numerator}/{mechanism.q.denominator}",
         "epsilon_effective": mechanism.epsilon_effective,
         **expected,
-        "mean_absolute_error_expected": float(_ABSOLUTE * deviation.mean()),
-        "top_relative_error_expected": float(np.mean(_over(deviation[top], true_counts[top]))),
+        "published_share_expected": figures.published_expected / population.domain.size,
+        **_error_figures(true_counts, deviation),
         **{
-            f"error_decile_{number}_expected": float(_ABSOLUTE * deviation[cells].mean())
+            f"error_decile_{number}_expected": float(MEAN_ABSOLUTE * deviation[cells].mean())
             if cells.size
             else None
-            for number, cells in enumerate(_deciles(true_counts), start=1)
+            for number, cells in enumerate(density_tenths(true_counts), start=1)
         },
     }
 
 
-def measured_figures(release: Release) -> Record:
-    """Return what one redraw gave, each figure a number."""
+def theory_figures(scenario: Scenario, population: Population) -> Record:
+    """Return what theory predicts of a scenario, without running it.
+
+    Parameters
+    ----------
+    scenario
+        Every setting.
+    population
+        Its devices.
+
+    Returns
+    -------
+    Published cells and their share, mean absolute error in devices, relative error of the fullest cells, and the
+    probability that their list is right, named as in `fixed_figures`.
+
+    Raises
+    ------
+    ParameterError
+        If the randomiser can't be made with these settings.
+    """
+    mechanism: FrequencyOracle = scenario_mechanism(scenario, population)
+    true_counts, n = population.true_counts, population.size
+    published = float(
+        publication_probability(
+            mechanism,
+            true_counts,
+            n=n,
+            floor=scenario.floor,
+            confidence=scenario.confidence,
+            correction=scenario.correction,
+        ).sum()
+    )
+    return {
+        "published_expected": published,
+        "published_share_expected": published / population.domain.size,
+        **_error_figures(true_counts, np.sqrt(mechanism.variance(true_counts, n=n))),
+    }
+
+
+def _error_figures(true_counts: IntArray, deviation: FloatArray) -> Record:
+    top = top_cells(true_counts)
+    return {
+        "mean_absolute_error_expected": float(MEAN_ABSOLUTE * deviation.mean()),
+        "top_relative_error_expected": float(np.mean(_over(deviation[top], true_counts[top]))),
+        "top_list_right_expected": list_right_probability(true_counts, deviation),
+    }
+
+
+def measured_figures(release: Release, tenths: list[IntArray] | None = None) -> Record:
+    """Return what one redraw gave, each figure a number.
+
+    Parameters
+    ----------
+    release
+        The run.
+    tenths
+        Cells by density, as `density_tenths` gives them, where the caller has them already.
+    """
     figures, population = asdict(release.figures), release.population
     true_counts, estimate = population.true_counts, release.estimates.estimate
     error = np.abs(estimate - true_counts)
@@ -65,7 +116,7 @@ def measured_figures(release: Release) -> Record:
     measured = {name: float(value) for name, value in figures.items() if not name.endswith("_expected")}
     deciles = {
         f"error_decile_{number}": float(error[cells].mean()) if cells.size else float("nan")
-        for number, cells in enumerate(_deciles(true_counts), start=1)
+        for number, cells in enumerate(tenths or density_tenths(true_counts), start=1)
     }
     return {
         **measured,
@@ -73,18 +124,11 @@ def measured_figures(release: Release) -> Record:
         "published_share": measured["published"] / population.domain.size,
         "mean_absolute_error": float(error.mean()),
         # One standard error over the count, measured by the mean absolute error of a normal.
-        "top_relative_error": float(np.mean(_over(error[top], true_counts[top])) / _ABSOLUTE),
-        "top_list_right": float(
-            set(top.tolist()) == set(np.argsort(-estimate, kind="stable")[:TOP].tolist())
-        ),
+        "top_relative_error": float(np.mean(_over(error[top], true_counts[top])) / MEAN_ABSOLUTE),
+        "top_list_right": float(set(top.tolist()) == set(top_cells(estimate).tolist())),
         **deciles,
     }
 
 
 def _over(error: Any, counts: IntArray) -> Any:  # noqa: ANN401 - arrays
     return error / np.maximum(counts, 1)
-
-
-def _deciles(true_counts: IntArray) -> list[IntArray]:
-    """Return the cells of each tenth by density, emptiest first."""
-    return [np.asarray(part, np.int64) for part in np.array_split(np.argsort(true_counts, kind="stable"), 10)]

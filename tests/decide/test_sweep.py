@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from ldpcore.cli import main
 from ldpcore.errors import ParameterError
+from ldpcore.population import population_of
 from ldpcore.scenario import run
 from ldpcore.settings import Scenario
-from ldpcore.sweep import DRAWS_A_TASK, Grid, points_frame, run_sweep, sweep, write_sweep
+from ldpcore.sweep import DRAWS_A_TASK, Grid, points_frame, run_sweep, sweep, sweep_bytes, write_sweep
+from ldpcore.sweep_figures import theory_figures
 
 BASE = Scenario(city="helsinki", devices=50_000, floor=100)
 GRID = Grid(
@@ -60,6 +66,7 @@ def test_theory_agrees_with_the_redraws() -> None:
     )
     for name in (
         "published",
+        "published_share",
         "mean_absolute_error",
         "top_relative_error",
         "error_decile_10",
@@ -205,3 +212,59 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_answer() -> None:
         found = run_sweep(grid, told=tell, scheduler=cluster.scheduler_address)
     assert killed[0] >= 4
     assert points_frame(found).equals(points_frame(run_sweep(grid)))
+
+
+def test_points_that_are_known_are_told_at_once_and_not_run_again(points, monkeypatch) -> None:
+    known = {place: points[place] for place in range(7)}
+    updates = list(sweep(GRID, known=known))
+    assert dict(updates[0].finished) == known
+    assert updates[-1].total == 2  # 7 redraws of one point are two tasks
+    assert updates[-1].finished[0][1].row() == points[7].row()
+    monkeypatch.setattr("ldpcore.sweep.run_population", None)
+    everything = run_sweep(GRID, known=dict(enumerate(points)))
+    assert points_frame(everything).equals(points_frame(points))
+
+
+def test_populations_that_a_caller_keeps_are_used(points) -> None:
+    asked = []
+
+    def populate(part: Scenario):
+        asked.append(part.resolution)
+        return population_of(part)
+
+    assert points_frame(run_sweep(GRID, populate=populate)).equals(points_frame(points))
+    assert sorted(asked) == [5, 6]
+
+
+def test_theory_alone_is_the_theory_of_the_sweep(points) -> None:
+    for point in points:
+        base = Scenario(**{**BASE.to_dict(), "options": (), **point.settings})
+        for name, value in theory_figures(base, population_of(base)).items():
+            assert point.fixed[name] == pytest.approx(value, rel=1e-12), name
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"day": "weekend", "hour": 8, "correction": "none", "interval": "exact", "confidence": 0.9}],
+)
+def test_the_command_gives_the_same_figures(capsys, changes) -> None:
+    grid = replace(GRID, base=replace(BASE, **changes), repeats=2)
+    assert main([*grid.to_command().split()[3:], "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    told = run_sweep(grid)
+    assert len(rows) == len(told)
+    for row, point in zip(rows, told, strict=True):
+        for name, value in point.row().items():
+            assert row[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name
+
+
+def test_what_the_command_line_cannot_say_is_refused() -> None:
+    for change in ({"draw": 1}, {"per_report": True}):
+        with pytest.raises(ParameterError):
+            replace(GRID, base=replace(BASE, **change)).to_command()
+
+
+def test_the_bytes_are_the_file(points, tmp_path) -> None:
+    path = tmp_path / "sweep.parquet"
+    write_sweep(points, path)
+    assert pd.read_parquet(io.BytesIO(sweep_bytes(points))).equals(pd.read_parquet(path))
