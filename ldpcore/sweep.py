@@ -312,13 +312,17 @@ def _on_threads(
     from dask.delayed import delayed
 
     came: queue.Queue[tuple[_Task, Outcome] | None] = queue.Queue()
+    left = threading.Event()  # the caller's own event says whether the caller cancelled, and nothing else
+
+    def over() -> bool:
+        return stop.is_set() or left.is_set()
 
     def populate(part: Scenario) -> Population | str:
-        return "Cancelled." if stop.is_set() else _make_population(part, make)
+        return "Cancelled." if over() else _make_population(part, make)
 
     def work(tasks: Sequence[_Task], population: Population | str) -> None:
         for task in tasks:
-            if not stop.is_set():
+            if not over():
                 came.put((task, _run_block(task.scenario, task.draws, task.block, population)))
 
     # Where combinations are many, one thread does all redraws of one, so that it is told soon; else they are shared.
@@ -349,7 +353,7 @@ def _on_threads(
             yield outcome
     finally:
         # A reader who leaves early ends the work too.
-        stop.set()
+        left.set()
         runner.join()
 
 

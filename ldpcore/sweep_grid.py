@@ -80,7 +80,8 @@ class Grid:
         Raises
         ------
         ParameterError
-            If the command line can't say it: it starts at redraw 0 and draws counts from their law.
+            If the command line can't say it: it starts at redraw 0, draws counts from their law, and gives all
+            randomisers the same options.
 
         Examples
         --------
@@ -91,6 +92,9 @@ class Grid:
         base = self.base
         if base.draw or base.per_report:
             raise ParameterError("draw", "The command line's sweeps start at redraw 0 and draw from the law.")
+        options = base.options if self.options is None else self.options
+        if self.options is None and options and set(self.mechanisms) - {base.mechanism}:
+            raise ParameterError("options", "The command line gives all randomisers the same options.")
         words = ["python", "-m", "ldpcore", "sweep"]
         if base.trips is not None:
             words += ["--trips", trips_path, *reading]
@@ -112,7 +116,6 @@ class Grid:
             value = getattr(base, name)
             if value != getattr(DEFAULT, name):
                 words += [f"--{name}", str(value)]
-        options = base.options if self.options is None else self.options
         if options:
             words += ["--options", ",".join(f"{name}={value}" for name, value in options)]
         return shlex.join(words)

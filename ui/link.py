@@ -37,6 +37,14 @@ EXTRA_PARAMS: Final = (
     "second",
     "fault",
     "off",
+    "figure",
+    "useful",
+    "lines",
+    "utility",
+    "try_epsilons",
+    "try_resolutions",
+    "redraws",
+    "watch",
 )
 """Choices of the view that a link carries beside the scenario.
 

@@ -6,6 +6,7 @@ a user's file belongs to that user: it is kept in the session and nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -47,6 +48,28 @@ def get_population(scenario: Scenario) -> Population:
 
     population: Population = _runs(part).get(("population", part), make)
     return population
+
+
+def population_source(scenario: Scenario) -> Callable[[Scenario], Population]:
+    """Return a function that gives the devices of scenarios about the same trips, and may be called from any thread.
+
+    What it makes is kept where `get_population` keeps it.
+
+    Raises
+    ------
+    ParameterError
+        If the scenario needs a file or an outline that this session doesn't hold.
+    """
+    runs = _runs(scenario)
+    trips = None if scenario.synthetic else _require_trips(scenario)
+    area = _own_area(scenario)
+
+    def give(wanted: Scenario) -> Population:
+        part = trips_part(wanted)
+        made: Population = runs.get(("population", part), lambda: population_of(part, trips, area=area))
+        return made
+
+    return give
 
 
 def get_release(scenario: Scenario) -> Release:
@@ -119,6 +142,11 @@ def forget_own_trips(*, keep_area: bool = False) -> None:
         st.session_state.pop(AREA_KEY, None)
     st.session_state.pop(TRIPS_KEY, None)
     st.session_state.pop(_SESSION_RUNS, None)
+
+
+def runs_of(scenario: Scenario) -> RunCache[Any]:
+    """Return the cache that a scenario's runs belong to, for work on a thread that has no session."""
+    return _runs(scenario)
 
 
 def _runs(scenario: Scenario) -> RunCache[Any]:

@@ -36,6 +36,14 @@ class RunCache(Generic[_Made]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    def peek(self, key: Hashable) -> _Made | None:
+        """Return the entry of a key if it is there."""
+        with self._lock:
+            if key not in self._entries:
+                return None
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
+
     def get(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return the entry of a key, made if it is not there.
 

@@ -134,6 +134,12 @@ def test_a_cancelled_sweep_keeps_what_is_finished(points) -> None:
         assert point.row() == whole[tuple(point.settings.items())].row()
 
 
+def test_a_sweep_that_ends_by_itself_was_not_cancelled() -> None:
+    cancelled = threading.Event()
+    assert len(run_sweep(replace(GRID, repeats=1), cancelled=cancelled)) == 8
+    assert not cancelled.is_set()
+
+
 def test_leaving_early_ends_the_work() -> None:
     before = threading.active_count()
     updates = sweep(GRID, workers=1)
