@@ -15,22 +15,22 @@ child together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import h3
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from ldpcore.covariance import UNCORRELATED, pair_terms, region_terms
+from ldpcore.binomial_sums import greatest_count_kept, smallest_count_kept
+from ldpcore.covariance import UNCORRELATED, has_region_variance, pair_terms, region_terms
 from ldpcore.errors import ParameterError
-from ldpcore.estimate import CORRECTIONS, Estimates, score_interval
+from ldpcore.estimate import CORRECTIONS, Estimates, needs_exact, score_interval
 from ldpcore.hierarchy import CellTree, cell_tree, constrained_inference
 from ldpcore.mechanisms import Mechanism, make_mechanism
-from ldpcore.mechanisms.options import checked_integer
 from ldpcore.population import Population
 from ldpcore.release import Status, decide
 from ldpcore.scenario import noise_generator, randomise, scenario_mechanism
@@ -39,6 +39,21 @@ from ldpcore.shapes import ByteArray, FloatArray, IntArray
 
 LEVELS: Final = 3
 """Levels of the tree by default: the scenario's resolution and two coarser ones."""
+
+MOST_LEVELS: Final = 5
+"""Levels a page offers at most; four resolutions up, a cell holds 2,401 of the fine ones."""
+
+
+class NodeEstimates(NamedTuple):
+    """What one draw of the coins says of every node of a tree, before anything is decided.
+
+    Estimate, and base and slope of its variance base + count * slope, each (k,) float64, in devices and devices
+    squared. None depends on the floor or the confidence.
+    """
+
+    estimate: FloatArray
+    base: FloatArray
+    slope: FloatArray
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,10 +132,6 @@ class FallbackRelease:
         return pd.DataFrame(columns)
 
 
-NodeEstimates: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-"""Estimate, and (base, slope) of the variance as a function of the node's own count, each (k,)."""
-
-
 def fall_back(
     scenario: Scenario, population: Population, *, method: str = "summed", coarsest: int | None = None
 ) -> FallbackRelease:
@@ -135,29 +146,94 @@ def fall_back(
     method
         A key of `METHODS`.
     coarsest
-        Resolution of the coarsest cells; by default two above the scenario's.
+        Resolution of the coarsest cells; by default `default_coarsest`.
 
     Raises
     ------
     ParameterError
         If the method is unknown, the tree is impossible, or the error of sums is not known for the randomiser.
     """
-    tree = fallback_tree(scenario, population, coarsest)
+    tree = fallback_tree(population, coarsest)
+    return release_nodes(
+        scenario, population, tree, draw_nodes(scenario, population, tree, method=method), method=method
+    )
+
+
+def draw_nodes(
+    scenario: Scenario, population: Population, tree: CellTree, *, method: str = "summed"
+) -> NodeEstimates:
+    """Draw the devices' coins and estimate every node; the floor and the confidence play no part.
+
+    Parameters and errors as for `fall_back`.
+    """
     if method not in METHODS:
         raise ParameterError("method", f"There is no method {method!r}; choose one of {', '.join(METHODS)}.")
-    estimate, base, slope = METHODS[method](scenario, population, tree)
-    estimates = _with_bounds(scenario, estimate, base, slope, n=population.size)
+    return METHODS[method](scenario, population, tree)
+
+
+def release_nodes(
+    scenario: Scenario, population: Population, tree: CellTree, nodes: NodeEstimates, *, method: str
+) -> FallbackRelease:
+    """Decide which nodes are published and which one answers each cell of the domain.
+
+    Parameters
+    ----------
+    scenario, population, method
+        As for `fall_back`.
+    tree
+        Of `fallback_tree`.
+    nodes
+        Of `draw_nodes`, for the same tree and method.
+    """
+    estimates = _with_bounds(scenario, population, tree, nodes, sums=method == "summed")
     status = decide(estimates, floor=scenario.floor)
-    answer = np.full(population.domain.size, -1, np.int64)
+    return FallbackRelease(
+        scenario, population, method, tree, estimates, status, finest_published(tree, status)
+    )
+
+
+def finest_published(tree: CellTree, status: ByteArray) -> IntArray:
+    """Return (d,) int64, the finest published node around each cell of the domain, -1 where there is none."""
+    answer = np.full(tree.leaves.size, -1, np.int64)
     for nodes in tree.ancestors():  # coarse to fine, so that the finest has the last word
         answer = np.where(status[nodes] == Status.PUBLISHED, nodes, answer)
-    return FallbackRelease(scenario, population, method, tree, estimates, status, answer)
+    return answer
 
 
-def fallback_tree(scenario: Scenario, population: Population, coarsest: int | None = None) -> CellTree:
-    """Return the tree that a scenario falls back over; its roots are at least two cells."""
+def coarsest_choices(population: Population) -> tuple[int, ...]:
+    """Return the coarsest resolutions that a domain can fall back to, coarsest first; there may be none.
+
+    At least two cells must remain: the count of a single one is the number of reports.
+    """
+    domain = population.domain
+    lowest = max(domain.resolution - MOST_LEVELS + 1, 0)
+    return tuple(
+        level for level in range(lowest, domain.resolution) if np.unique(domain.parents(level)).size > 1
+    )
+
+
+def default_coarsest(population: Population) -> int:
+    """Return two resolutions above the domain's, or the nearest that leaves at least two cells.
+
+    Raises
+    ------
+    ParameterError
+        If all cells of the domain have one parent.
+    """
+    choices = coarsest_choices(population)
+    if not choices:
+        raise ParameterError(
+            "coarsest",
+            f"All {population.domain.size:,} cells have one parent, whose count is the number of reports, so there is "
+            "nothing to fall back to; choose a finer resolution.",
+        )
+    return max(population.domain.resolution - LEVELS + 1, choices[0])
+
+
+def fallback_tree(population: Population, coarsest: int | None = None) -> CellTree:
+    """Return the tree that a domain falls back over; its roots are at least two cells."""
     if coarsest is None:
-        coarsest = max(scenario.resolution - LEVELS + 1, 0)
+        coarsest = default_coarsest(population)
     tree = cell_tree(population.domain, coarsest)
     roots = tree.level(coarsest)
     if roots.stop - roots.start < 2:
@@ -169,139 +245,85 @@ def fallback_tree(scenario: Scenario, population: Population, coarsest: int | No
     return tree
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredFallback:
-    """What a method answered over redraws of the coins.
+def why_unfit(scenario: Scenario, population: Population, method: str) -> str | None:
+    """Return one sentence why a method does not fit the scenario's randomiser, or None where it does.
 
-    Parameters
-    ----------
-    method
-        A key of `METHODS`, or ``"none"``: fine cells alone.
-    cells_answered
-        Mean number of cells of the domain answered, by resolution.
-    devices_answered, devices_error
-        Mean share of the devices in cells that are answered at any resolution, and the standard error of that mean.
-    false_published
-        Mean number of published nodes that hold fewer devices than the floor.
-    rmse, rmse_expected
-        Root mean squared error of all nodes of a resolution, in devices, measured and by theory.
-    draws
-        Number of redraws.
+    Raises
+    ------
+    ParameterError
+        If the randomiser itself is impossible.
     """
-
-    method: str
-    cells_answered: Mapping[int, float]
-    devices_answered: float
-    devices_error: float
-    false_published: float
-    rmse: Mapping[int, float]
-    rmse_expected: Mapping[int, float]
-    draws: int
-
-
-def measure_fallback(
-    scenario: Scenario,
-    population: Population,
-    *,
-    draws: int = 20,
-    methods: Sequence[str] | None = None,
-    coarsest: int | None = None,
-) -> list[MeasuredFallback]:
-    """Measure what falling back gains on a scenario, over redraws of the coins.
-
-    Parameters
-    ----------
-    scenario, population, coarsest
-        As for `fall_back`.
-    draws
-        Number of redraws, at least 2; they start at the scenario's own.
-    methods
-        Keys of `METHODS`; by default those that fit the randomiser.
-
-    Returns
-    -------
-    First fine cells alone (``"none"``), then one entry a method.
-    """
-    draws = checked_integer("draws", draws, minimum=2)
-    tree = fallback_tree(scenario, population, coarsest)
-    fine = population.domain.resolution
-    found = [_measure(scenario, population, "none", fine, draws)]
-    chosen = fitting_methods(scenario, population) if methods is None else methods
-    found += [_measure(scenario, population, method, tree.resolutions[0], draws) for method in chosen]
-    return found
+    mechanism = scenario_mechanism(scenario, population)
+    if not has_region_variance(mechanism):
+        return f"The exact error of a sum of cells is not known for {mechanism.label} with these options."
+    if method == "groups" and pair_terms(mechanism) != UNCORRELATED:
+        return (
+            f"Constrained inference needs cells with independent errors, and one report of {mechanism.label} ties "
+            "its cells together; choose oue, olh or sue for it."
+        )
+    return None
 
 
 def fitting_methods(scenario: Scenario, population: Population) -> tuple[str, ...]:
     """Return the methods whose exact error is known for a scenario's randomiser."""
-    mechanism = scenario_mechanism(scenario, population)
-    fits = []
-    try:
-        region_terms(
-            mechanism, np.zeros(mechanism.domain_size, np.int64), np.zeros(mechanism.domain_size), n=1, size=1
-        )
-        fits.append("summed")
-    except ParameterError:
-        return ()
-    if pair_terms(mechanism) == UNCORRELATED:
-        fits.append("groups")
-    return tuple(fits)
+    return tuple(method for method in METHODS if why_unfit(scenario, population, method) is None)
 
 
 def expected_std_error(
     scenario: Scenario, population: Population, *, method: str, coarsest: int | None = None
 ) -> FloatArray:
     """Return the exact standard error of every node, from the true counts, (k,) in devices."""
-    tree = fallback_tree(scenario, population, coarsest)
-    return _expected(scenario, population, tree, method)
+    return tree_std_error(scenario, population, fallback_tree(population, coarsest), method=method)
 
 
-def _measure(
-    scenario: Scenario, population: Population, method: str, coarsest: int, draws: int
-) -> MeasuredFallback:
-    used = "summed" if method == "none" else method
-    devices, false, cells, squares = [], [], [], []
-    tree = cell_tree(population.domain, coarsest)
-    for draw in range(draws):
-        run = fall_back(
-            replace(scenario, draw=scenario.draw + draw), population, method=used, coarsest=coarsest
+def tree_std_error(scenario: Scenario, population: Population, tree: CellTree, *, method: str) -> FloatArray:
+    """Return the exact standard error of every node of a tree, from the true counts, (k,) in devices."""
+    n, true_counts = population.size, tree.sums(population.true_counts)
+    if method == "groups":
+        empty, slope = _level_terms(_level_mechanisms(scenario, tree), tree, n=n)
+        exact = constrained_inference(
+            tree.parents, np.zeros(tree.size), empty, true_variances=empty + slope * true_counts
         )
-        true_counts = run.true_counts
-        devices.append(population.true_counts[run.answer >= 0].sum() / population.size)
-        false.append(((run.status == Status.PUBLISHED) & (true_counts < scenario.floor)).sum())
-        cells.append(list(run.answered.values()))
-        squares.append((run.estimates.estimate - true_counts) ** 2)
-    levels = {level: tree.level(level) for level in tree.resolutions}
-    square, variance = np.mean(squares, axis=0), _expected(scenario, population, tree, used) ** 2
-    return MeasuredFallback(
-        method=method,
-        cells_answered=dict(zip(levels, np.mean(cells, axis=0).tolist(), strict=True)),
-        devices_answered=float(np.mean(devices)),
-        devices_error=float(np.std(devices, ddof=1) / np.sqrt(draws)),
-        false_published=float(np.mean(false)),
-        rmse={level: float(np.sqrt(square[nodes].mean())) for level, nodes in levels.items()},
-        rmse_expected={level: float(np.sqrt(variance[nodes].mean())) for level, nodes in levels.items()},
-        draws=draws,
-    )
+        return np.asarray(np.sqrt(np.maximum(exact.variance - true_counts, 0.0)), np.float64)
+    mechanism = scenario_mechanism(scenario, population)
+    base, rate = _region_terms(mechanism, tree, population.true_counts.astype(np.float64), n=n)
+    return np.asarray(np.sqrt(np.maximum(base + rate * true_counts, 0.0)), np.float64)
 
 
 def _with_bounds(
-    scenario: Scenario, estimate: FloatArray, base: FloatArray, slope: FloatArray, *, n: int
+    scenario: Scenario, population: Population, tree: CellTree, nodes: NodeEstimates, *, sums: bool
 ) -> Estimates:
-    """Give nodes score intervals; the correction counts every node, since every node is looked at."""
-    alpha = 1 - scenario.confidence
+    """Give nodes score intervals; the correction counts every node, since every node is looked at.
+
+    Where a plain run has exact intervals, so have the fine cells of sums; the more reports support a sum, the
+    better the normal law holds for it.
+    """
+    estimate, base, slope = nodes
+    n, alpha = population.size, 1 - scenario.confidence
     level = CORRECTIONS[scenario.correction](alpha, estimate.size)
     low, high = score_interval(estimate, base=base, slope=slope, z=-float(ndtri(alpha / 2)), n=n)
     z = -float(ndtri(level))
     below, above = score_interval(estimate, base=base, slope=slope, z=abs(z), n=n)
+    at_least = below if z >= 0 else above
     std_error = np.sqrt(np.maximum(base + np.maximum(estimate, 0.0) * slope, 0.0))
-    return Estimates(estimate, std_error, low, high, below if z >= 0 else above, exact_used=False)
+    mechanism = scenario_mechanism(scenario, population)
+    p, q = mechanism.p, mechanism.q
+    exact = sums and (needs_exact(mechanism, n=n) or scenario.interval == "exact")
+    if exact and p is not None and q is not None:
+        fine = tree.leaves
+        support = np.rint(estimate[fine] * float(p - q) + n * float(q)).astype(np.int64)
+        law: dict[str, Any] = {"n": n, "p": float(p), "q": float(q)}
+        low[fine] = smallest_count_kept(support, **law, alpha=alpha / 2)
+        high[fine] = greatest_count_kept(support, **law, alpha=alpha / 2)
+        at_least[fine] = smallest_count_kept(support, **law, alpha=level)
+    return Estimates(estimate, std_error, low, high, at_least, exact_used=exact)
 
 
 def _summed(scenario: Scenario, population: Population, tree: CellTree) -> NodeEstimates:
     mechanism = scenario_mechanism(scenario, population)
     fine = mechanism.estimate(randomise(scenario, population, mechanism), n=population.size)
     base, slope = _region_terms(mechanism, tree, fine, n=population.size)
-    return tree.sums(fine), base, slope
+    return NodeEstimates(tree.sums(fine), base, slope)
 
 
 def _region_terms(
@@ -323,23 +345,36 @@ def _region_terms(
 def _groups(scenario: Scenario, population: Population, tree: CellTree) -> NodeEstimates:
     levels = tree.ancestors()
     mechanisms = _level_mechanisms(scenario, tree)
-    rng = noise_generator(scenario)
-    # Each device picks its level by its own fair coin.
-    split = rng.multinomial(population.true_counts, np.full(len(levels), 1 / len(levels))).T
     values = np.zeros(tree.size)
-    for nodes, mechanism, devices in zip(levels, mechanisms, split, strict=True):
+    made = _level_counts(scenario, population, levels, mechanisms)
+    for nodes, mechanism, (counts, reports) in zip(levels, mechanisms, made, strict=True):
         first = int(nodes.min())
-        held = np.bincount(nodes - first, weights=devices, minlength=mechanism.domain_size).astype(np.int64)
-        counts = mechanism.sample_counts(held, rng=rng)
-        estimate = mechanism.estimate(counts, n=int(devices.sum()))
-        values[first : first + mechanism.domain_size] = len(levels) * estimate
+        # With L levels each device speaks for L.
+        values[first : first + mechanism.domain_size] = len(levels) * mechanism.estimate(counts, n=reports)
     empty, slope = _level_terms(mechanisms, tree, n=population.size)
     consistent = constrained_inference(tree.parents, values, empty)
     plug_in = empty + slope * np.maximum(consistent.estimate, 0.0)
     noisy = constrained_inference(tree.parents, values, empty, true_variances=plug_in)
     # The variance depends on the counts of all ancestors, so the estimated ones stand in for the true.
     variance = noisy.variance - np.maximum(consistent.estimate, 0.0)
-    return consistent.estimate, np.maximum(variance, 0.0), np.zeros(tree.size)
+    return NodeEstimates(consistent.estimate, np.maximum(variance, 0.0), np.zeros(tree.size))
+
+
+def _level_counts(
+    scenario: Scenario, population: Population, levels: IntArray, mechanisms: Sequence[Mechanism]
+) -> Iterator[tuple[IntArray, int]]:
+    """Yield each level's counts and number of reports; each device picks its level by its own fair coin."""
+    rng = noise_generator(scenario)
+    if scenario.per_report and population.values is not None:
+        picked = rng.integers(len(levels), size=population.size)
+        for level, (nodes, mechanism) in enumerate(zip(levels, mechanisms, strict=True)):
+            cells = population.values[picked == level]
+            yield mechanism.collect(nodes[cells] - nodes.min(), rng=rng), cells.size
+        return
+    split = rng.multinomial(population.true_counts, np.full(len(levels), 1 / len(levels))).T
+    for nodes, mechanism, devices in zip(levels, mechanisms, split, strict=True):
+        held = np.bincount(nodes - nodes.min(), weights=devices, minlength=mechanism.domain_size)
+        yield mechanism.sample_counts(held.astype(np.int64), rng=rng), int(devices.sum())
 
 
 def _level_mechanisms(scenario: Scenario, tree: CellTree) -> list[Mechanism]:
@@ -376,19 +411,6 @@ def _level_terms(mechanisms: Sequence[Mechanism], tree: CellTree, *, n: int) -> 
         empty[nodes] = many * n * float(mechanism.variance_empty or 0.0)
         slope[nodes] = many * (float(mechanism.variance_slope or 0.0) + 1.0)
     return empty, slope
-
-
-def _expected(scenario: Scenario, population: Population, tree: CellTree, method: str) -> FloatArray:
-    n, true_counts = population.size, tree.sums(population.true_counts)
-    if method == "groups":
-        empty, slope = _level_terms(_level_mechanisms(scenario, tree), tree, n=n)
-        exact = constrained_inference(
-            tree.parents, np.zeros(tree.size), empty, true_variances=empty + slope * true_counts
-        )
-        return np.asarray(np.sqrt(np.maximum(exact.variance - true_counts, 0.0)), np.float64)
-    mechanism = scenario_mechanism(scenario, population)
-    base, rate = _region_terms(mechanism, tree, population.true_counts.astype(np.float64), n=n)
-    return np.asarray(np.sqrt(np.maximum(base + rate * true_counts, 0.0)), np.float64)
 
 
 METHODS: Final[Mapping[str, Callable[[Scenario, Population, CellTree], NodeEstimates]]] = MappingProxyType(

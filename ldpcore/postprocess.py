@@ -2,7 +2,7 @@
 
 Raw estimates are unbiased, some are negative and they need not add up. Each function here repairs that in its
 own way. It costs no privacy, because it reads only what the server has already; it always costs bias, which
-`measure_postprocessing` measures by redraws. The results are named columns beside the raw estimate, never in
+`ldpcore.postprocess_measured` measures by redraws. The results are named columns beside the raw estimate, never in
 place of it, and no interval is ever computed from them: at the boundary their errors are neither normal nor
 centred.
 
@@ -14,7 +14,7 @@ Data Mining Algorithms*, 2001.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -26,7 +26,7 @@ from ldpcore.errors import ParameterError
 from ldpcore.estimate import checked_confidence
 from ldpcore.mechanisms.options import checked_integer
 from ldpcore.mechanisms.oracle import FrequencyOracle
-from ldpcore.shapes import AnyArray, FloatArray, IntArray
+from ldpcore.shapes import AnyArray, FloatArray
 
 IBU_ITERATIONS = 2_000
 IBU_TOLERANCE = 1e-9
@@ -217,8 +217,10 @@ def clamping_bias(std_error: float) -> float:
 
 def cut_threshold(mechanism: FrequencyOracle, *, n: int, confidence: float) -> float:
     """Return the estimate that no empty cell of the map reaches, at this confidence: z sqrt(n V0)."""
+    if (unfit := why_unfit("base-cut", mechanism)) is not None:
+        raise ParameterError("postprocess", unfit)
     alpha = (1 - checked_confidence(confidence)) / mechanism.domain_size
-    empty, _ = _terms(mechanism, "base-cut")
+    empty, _ = _terms(mechanism)
     return -float(ndtri(alpha)) * math.sqrt(n * empty)
 
 
@@ -260,138 +262,48 @@ def postprocess(
             f"There is no post-processing {name!r}; choose one of {', '.join(POSTPROCESSORS)}.",
         )
     n = checked_integer("n", n, minimum=1)
+    if (unfit := why_unfit(name, mechanism)) is not None:
+        raise ParameterError("postprocess", unfit)
     measurement = Measurement(
         mechanism, np.asarray(counts), n, mechanism.estimate(counts, n=n), checked_confidence(confidence)
     )
     return POSTPROCESSORS[name].apply(measurement)
 
 
+def why_unfit(name: str, mechanism: FrequencyOracle) -> str | None:
+    """Return one sentence why a way of post-processing does not fit a mechanism, or None where it does."""
+    if name in _NEEDS_TERMS and mechanism.variance_empty is None:
+        return (
+            f"{name} needs a variance that depends on no other cell, which {mechanism.name} does not have; "
+            "try norm-sub."
+        )
+    if name == "ibu" and mechanism.name not in _CHANNELS:
+        return (
+            f"ibu needs how often each whole report was sent, which the counts of {mechanism.name} no longer tell; "
+            f"use it with {', '.join(_CHANNELS)}, or try norm-sub."
+        )
+    return None
+
+
 def fitting_postprocessors(mechanism: FrequencyOracle) -> tuple[str, ...]:
     """Return the names of the ways that can be used with a mechanism, in the order of menus."""
-    no_terms = mechanism.variance_empty is None
-    return tuple(
-        name
-        for name in POSTPROCESSORS
-        if not (name in _NEEDS_TERMS and no_terms) and not (name == "ibu" and mechanism.name not in _CHANNELS)
-    )
+    return tuple(name for name in POSTPROCESSORS if why_unfit(name, mechanism) is None)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class MeasuredBias:
-    """What one way of post-processing did over redraws.
-
-    Parameters
-    ----------
-    name
-        A key of `POSTPROCESSORS`, or ``"raw"``.
-    bias, bias_error
-        (d,) float64, mean error of each cell in devices, and one standard error of that mean.
-    rmse
-        Root mean squared error over cells and redraws, in devices.
-    total_bias, total_bias_error
-        Mean error of the sum of all cells, and its standard error.
-    draws
-        Number of redraws.
-    """
-
-    name: str
-    bias: FloatArray
-    bias_error: FloatArray
-    rmse: float
-    total_bias: float
-    total_bias_error: float
-    draws: int
-
-
-def measure_postprocessing(
-    mechanism: FrequencyOracle,
-    true_counts: IntArray,
-    *,
-    draws: int,
-    rng: np.random.Generator,
-    names: Sequence[str] | None = None,
-    confidence: float = 0.95,
-) -> list[MeasuredBias]:
-    """Measure bias and error of every way of post-processing by redrawing the randomisation.
-
-    Parameters
-    ----------
-    mechanism
-        The randomiser.
-    true_counts
-        (d,) int64 devices in each cell.
-    draws
-        Number of redraws, at least 2.
-    rng
-        Source of the coins.
-    names
-        Keys of `POSTPROCESSORS`; by default all that fit the mechanism. The raw estimate is always first.
-    confidence
-        Of the whole map, for `base-cut`.
-
-    Returns
-    -------
-    One `MeasuredBias` for the raw estimate and one a name, all over the same redraws.
-    """
-    draws = checked_integer("draws", draws, minimum=2)
-    n = checked_integer("n", int(true_counts.sum()), minimum=1)
-    chosen = tuple(fitting_postprocessors(mechanism) if names is None else names)
-    sums = {name: np.zeros((2, true_counts.size)) for name in ("raw", *chosen)}
-    totals: dict[str, list[float]] = {name: [] for name in sums}
-    for _ in range(draws):
-        counts = mechanism.sample_counts(true_counts, rng=rng)
-        for name, moments in sums.items():
-            values = (
-                mechanism.estimate(counts, n=n)
-                if name == "raw"
-                else postprocess(name, mechanism, counts, n=n, confidence=confidence)
-            )
-            error = values - true_counts
-            np.add(moments, (error, error**2), out=moments)
-            totals[name].append(float(error.sum()))
-    found = []
-    for name, (first, second) in sums.items():
-        bias = first / draws
-        spread = np.maximum(second / draws - bias**2, 0.0) * draws / (draws - 1)
-        found.append(
-            MeasuredBias(
-                name=name,
-                bias=bias,
-                bias_error=np.sqrt(spread / draws),
-                rmse=math.sqrt(float(second.sum()) / draws / true_counts.size),
-                total_bias=float(np.mean(totals[name])),
-                total_bias_error=float(np.std(totals[name], ddof=1)) / math.sqrt(draws),
-                draws=draws,
-            )
-        )
-    return found
-
-
-def _terms(mechanism: FrequencyOracle, name: str) -> tuple[float, float]:
+def _terms(mechanism: FrequencyOracle) -> tuple[float, float]:
     empty, slope = mechanism.variance_empty, mechanism.variance_slope
-    if empty is None or slope is None:
-        raise ParameterError(
-            "postprocess",
-            f"{name} needs a variance that depends on no other cell, which {mechanism.name} does not have; "
-            "try norm-sub.",
-        )
+    assert empty is not None  # noqa: S101 - why_unfit looked
+    assert slope is not None  # noqa: S101
     return empty, slope
 
 
 def _apply_mle(measurement: Measurement) -> FloatArray:
-    empty, slope = _terms(measurement.mechanism, "mle-apx")
+    empty, slope = _terms(measurement.mechanism)
     return measurement.n * mle_apx(measurement.estimate / measurement.n, empty=empty, slope=slope)
 
 
 def _apply_ibu(measurement: Measurement) -> FloatArray:
-    mechanism = measurement.mechanism
-    if mechanism.name not in _CHANNELS:
-        raise ParameterError(
-            "postprocess",
-            f"ibu needs how often each whole report was sent, which the counts of {mechanism.name} no longer tell; "
-            f"use it with {', '.join(_CHANNELS)}, or try norm-sub.",
-        )
-    own, other = _CHANNELS[mechanism.name](mechanism)
+    own, other = _CHANNELS[measurement.mechanism.name](measurement.mechanism)
     return measurement.n * ibu(measurement.counts, own=own, other=other)
 
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import h3
 import numpy as np
 import pytest
 
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms import make_mechanism
+from ldpcore.population import population_of
 from ldpcore.postprocess import (
     POSTPROCESSORS,
     clamping_bias,
     fitting_postprocessors,
     ibu,
-    measure_postprocessing,
     mle_apx,
     norm_sub,
     postprocess,
 )
+from ldpcore.postprocess_measured import cell_groups, measure_postprocessing
+from ldpcore.settings import Scenario
 
 TRUE_COUNTS = np.array([20_000, 5_000, 1_000] + [0] * 37)
 
@@ -98,21 +103,30 @@ def test_bias_is_what_theory_says() -> None:
     found = {
         entry.name: entry
         for entry in measure_postprocessing(
-            mechanism, TRUE_COUNTS, draws=draws, rng=np.random.default_rng(6), names=["base-pos", "norm-sub"]
+            mechanism,
+            TRUE_COUNTS,
+            draws=draws,
+            rng=np.random.default_rng(6),
+            names=["base-pos", "norm-sub"],
+            groups=[TRUE_COUNTS == 0, TRUE_COUNTS >= 0],
         )
     }
     assert list(found) == ["raw", "base-pos", "norm-sub"]
     raw = found["raw"]
     assert (np.abs(raw.bias) < 5.6 * raw.bias_error).all()  # 40 cells at 1e-6 altogether
     variance = mechanism.variance(TRUE_COUNTS, n=26_000)
-    assert raw.rmse == pytest.approx(np.sqrt(variance.mean()), rel=0.01)
+    assert np.sqrt((raw.rmse**2).mean()) == pytest.approx(np.sqrt(variance.mean()), rel=0.01)
     empty = np.sqrt(variance[-1])
     gain = found["base-pos"].bias[3:].mean()
     # The clamped half of a normal has standard deviation 0.584: mean of 37 independent cells and the draws.
     assert abs(gain - clamping_bias(empty)) < 4.9 * 0.584 * empty / np.sqrt(37 * draws)
-    assert found["norm-sub"].rmse < raw.rmse
+    phantom = found["base-pos"].sum_bias[0], found["base-pos"].sum_bias_error[0]
+    assert abs(phantom[0] - 37 * clamping_bias(empty)) < 4.9 * phantom[1]
+    assert phantom[1] == pytest.approx(0.584 * empty * np.sqrt(37 / draws), rel=0.15)
+    assert found["norm-sub"].rmse.mean() < raw.rmse.mean()
     assert found["norm-sub"].bias[0] < -5 * found["norm-sub"].bias_error[0]
-    assert found["norm-sub"].total_bias == pytest.approx(0, abs=1e-6)
+    assert found["norm-sub"].sum_bias[1] == pytest.approx(0, abs=1e-6)
+    assert raw.sums[1].std() == pytest.approx(np.sqrt(variance.sum()), rel=0.15)
 
 
 def test_what_does_not_fit_is_refused_in_one_sentence() -> None:
@@ -128,3 +142,27 @@ def test_what_does_not_fit_is_refused_in_one_sentence() -> None:
             postprocess(name, mechanism, np.zeros(shape, np.int64), n=n)
     assert "ibu" not in fitting_postprocessors(oue)
     assert fitting_postprocessors(make_mechanism("grr", epsilon=1, domain_size=5)) == tuple(POSTPROCESSORS)
+
+
+def test_the_groups_of_a_city_are_what_their_labels_say() -> None:
+    scenario = Scenario(city="helsinki", devices=3_000, resolution=7, seed=3)
+    population = population_of(scenario)
+    counts = population.true_counts
+    groups = {group.name: group for group in cell_groups(population)}
+    assert list(groups) == ["quiet", "busy", "region", "all"]
+    assert groups["quiet"].label == f"{(counts == 0).sum():,} empty cells"
+    assert counts[groups["quiet"].cells].sum() == 0
+    busy = groups["busy"].cells
+    assert busy.sum() == round(0.05 * counts.size)
+    assert counts[busy].min() >= counts[~busy].max()
+    by_parent: dict[str, int] = {}
+    for cell, count in zip(population.domain.cell_ids(), counts, strict=True):
+        parent = h3.cell_to_parent(cell, 5)
+        by_parent[parent] = by_parent.get(parent, 0) + int(count)
+    best = max(by_parent, key=lambda parent: by_parent[parent])
+    assert groups["region"].label == f"region {best} (resolution 5)"
+    assert counts[groups["region"].cells].sum() == by_parent[best]
+    assert groups["all"].cells.all()
+    # Where hardly a cell is empty, the quietest tenth stands in.
+    crowded = replace(population, true_counts=counts + 1)
+    assert cell_groups(crowded)[0].label == f"{round(0.1 * counts.size):,} quietest cells"
