@@ -165,6 +165,16 @@ def run(
     interval: IntervalOption = DEFAULT.interval,
     options: OptionsOption = "",
     per_report: Annotated[bool, typer.Option(help="Really make and count every report.")] = False,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--fall-back",
+            help="Answer suppressed cells by coarser ones: summed or groups; --out then holds mixed resolutions.",
+        ),
+    ] = None,
+    coarsest: Annotated[
+        int | None, typer.Option(help="Coarsest resolution of --fall-back; by default two above.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the table, truth included: .csv, .geojson or .parquet.")
     ] = None,
@@ -178,6 +188,10 @@ def run(
 
     if out is not None:
         require_writable(out)
+    if coarsest is not None and method is None:
+        raise ParameterError(
+            "coarsest", "--coarsest belongs to --fall-back; add --fall-back summed or groups."
+        )
     reading = {"zones": zones, "crs": crs, "mapping": column}
     if scenario is not None:
         settings, table = run_file(scenario, context, trips=trips, reading=reading)
@@ -210,10 +224,19 @@ def run(
         note(sentence)
     progress("randomising and estimating")
     release = run_population(settings, population)
-    if out is not None:
-        for path in write_release(release, out, truth=True):
-            progress(f"wrote {path}")
-    print_answer(run_figures(release), as_json=as_json)
+    figures = run_figures(release)
+    if method is None:
+        written = write_release(release, out, truth=True) if out is not None else []
+    else:
+        from ldpcore.fallback import fall_back
+        from ldpcore.fallback_files import fallback_figures, write_fallback
+
+        mixed = fall_back(settings, population, method=method, coarsest=coarsest)
+        written = write_fallback(release, mixed, out, truth=True) if out is not None else []
+        figures |= fallback_figures(mixed)
+    for path in written:
+        progress(f"wrote {path}")
+    print_answer(figures, as_json=as_json)
 
 
 def run_figures(release: Release) -> dict[str, Any]:

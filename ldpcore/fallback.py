@@ -35,7 +35,7 @@ from ldpcore.population import Population
 from ldpcore.release import Status, decide
 from ldpcore.scenario import noise_generator, randomise, scenario_mechanism
 from ldpcore.settings import Scenario
-from ldpcore.shapes import ByteArray, FloatArray, IntArray
+from ldpcore.shapes import BoolArray, ByteArray, FloatArray, IntArray
 
 LEVELS: Final = 3
 """Levels of the tree by default: the scenario's resolution and two coarser ones."""
@@ -90,6 +90,11 @@ class FallbackRelease:
     def true_counts(self) -> IntArray:
         """(k,) int64, devices in each node."""
         return np.asarray(self.tree.sums(self.population.true_counts), np.int64)
+
+    @property
+    def published(self) -> BoolArray:
+        """(k,) bool, whether each node may be published."""
+        return np.equal(self.status, Status.PUBLISHED)
 
     @property
     def answered(self) -> dict[int, int]:

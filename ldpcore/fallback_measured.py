@@ -24,7 +24,6 @@ from ldpcore.fallback import (
 from ldpcore.hierarchy import CellTree, cell_tree
 from ldpcore.mechanisms.options import checked_integer
 from ldpcore.population import Population
-from ldpcore.release import Status
 from ldpcore.settings import Scenario
 from ldpcore.shapes import FloatArray, IntArray
 
@@ -140,7 +139,7 @@ def _measure(
         at = replace(scenario, draw=scenario.draw + draw)
         run = release_nodes(at, population, tree, take(at, used), method=used)
         devices.append(population.true_counts[run.answer >= 0].sum() / population.size)
-        false.append(((run.status == Status.PUBLISHED) & (true_counts < scenario.floor)).sum())
+        false.append((run.published & (true_counts < scenario.floor)).sum())
         cells.append(list(run.answered.values()))
         relative.append(_relative_error(run, true_counts))
         squares += (run.estimates.estimate - true_counts) ** 2 / draws

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import h3
 import numpy as np
+import pandas as pd
 import pytest
 
+from ldpcore.cli import main
 from ldpcore.errors import ParameterError
 from ldpcore.fallback import (
     METHODS,
@@ -20,6 +25,7 @@ from ldpcore.fallback import (
     fitting_methods,
     why_unfit,
 )
+from ldpcore.fallback_files import fallback_bytes, fallback_command, fallback_sidecar
 from ldpcore.fallback_measured import measure_fallback
 from ldpcore.population import population_of
 from ldpcore.release import Status
@@ -133,9 +139,8 @@ def test_kept_estimates_give_the_same_figures_and_are_asked_for_once_a_draw() ->
 
     own = measure_fallback(SCENARIO, POPULATION, draws=3, coarsest=6, drawer=kept)
     fresh = measure_fallback(SCENARIO, POPULATION, draws=3, coarsest=6)
-    assert [
-        (left.cells_answered == right.cells_answered).all() for left, right in zip(own, fresh, strict=True)
-    ]
+    for left, right in zip(own, fresh, strict=True):
+        assert (left.cells_answered == right.cells_answered).all()
     assert sorted(asked) == sorted((draw, m) for draw in range(3) for m in ("summed", "summed", "groups"))
 
 
@@ -221,3 +226,38 @@ def test_impossible_trees_are_refused() -> None:
     small = replace(SCENARIO, city="singapore")
     with pytest.raises(ParameterError, match="one cell"):
         fall_back(small, population_of(small), coarsest=1)
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_the_command_line_writes_the_mixed_release(method: str, capsys, tmp_path: Path) -> None:
+    out = tmp_path / "mixed.csv"
+    run = fall_back(SCENARIO, POPULATION, method=method, coarsest=6)
+    words = shlex.split(fallback_command(SCENARIO.to_command(out=str(out)), run))
+    assert main([*words[3:], "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["answered_by_resolution"] == {str(level): cells for level, cells in run.answered.items()}
+    assert figures["answered"] == (run.answer >= 0).sum()
+    assert figures["published"] == run_population(SCENARIO, POPULATION).published.sum()
+    assert figures["nodes_false_published"] == (run.published & (run.true_counts < SCENARIO.floor)).sum()
+    table = pd.read_csv(out)
+    wanted = run.frame(truth=True)
+    assert table["cell"].tolist() == wanted["cell"].tolist()
+    assert table["estimate"].tolist() == wanted["estimate"].tolist()
+    assert set(table["resolution"]) == {6, 7}
+    about = json.loads((tmp_path / "mixed.csv.scenario.json").read_text())
+    assert about["fall_back"]["method"] == method
+    assert about["command"].endswith(f"--fall-back {method} --coarsest 6")
+    assert about["link"]["coarsest"] == "6"
+
+
+def test_the_release_of_an_own_file_gives_no_seed_away() -> None:
+    plain = run_population(SCENARIO, POPULATION)
+    own = replace(plain, scenario=replace(SCENARIO, trips="0" * 64))
+    about = fallback_sidecar(own, fall_back(SCENARIO, POPULATION), truth=False)
+    assert about["fall_back"]["method"] == "summed"
+    assert not {"link", "command"} & set(about)
+    assert not {"seed", "draw", "trips"} & set(about["scenario"])
+    mixed = fallback_bytes(plain, fall_back(SCENARIO, POPULATION), ".geojson", truth=False)
+    features = json.loads(mixed)["features"]
+    assert {feature["properties"]["resolution"] for feature in features} <= {5, 6, 7}
+    assert "true_count" not in features[0]["properties"]
