@@ -162,6 +162,23 @@ def test_hatching_runs_at_45_degrees(open_map: Open):
     assert falling < 0.6
 
 
+def test_cells_that_stand_for_one_number_have_one_outline_and_their_own_hatching(open_map: Open):
+    plain = np.array_split(open_map("resolution=7").pixels(), 3, axis=1)
+    opened = open_map("resolution=7&groups=6")
+    truth, published, _ = np.array_split(opened.pixels(), 3, axis=1)
+    # Nothing changes in the other panels.
+    assert (plain[0] != truth).any(axis=-1).mean() < 0.001
+    assert share_of(published, LIGHT.hatch, 10) < 0.005
+    assert share_of(plain[1], LIGHT.text, 24) < 0.002
+    assert share_of(published, LIGHT.text, 24) > 0.01
+    # The side between two cells of one group carries no line, the one between two groups does: seven cells have
+    # 42 half sides, of which 24 lie inside.
+    assert share_of(published, LIGHT.grid, 6) < 0.3 * share_of(truth, LIGHT.grid, 6)
+    heavy = np.array_split(open_map("resolution=7&groups=6&weight=5").pixels(), 3, axis=1)[1]
+    assert share_of(heavy, LIGHT.text, 24) > 1.7 * share_of(published, LIGHT.text, 24)
+    assert opened.complaints == []
+
+
 @pytest.mark.parametrize("resolution", [5, 7, 9])
 def test_every_resolution_draws_cells(open_map: Open, resolution: int):
     opened = open_map(f"resolution={resolution}")

@@ -65,7 +65,7 @@ def read(payload: bytes):
     """Read as the browser does, from the layout in words and not from the writer's code."""
     (length,) = struct.unpack_from("<I", payload)
     header = json.loads(payload[4 : 4 + length])
-    kinds = {"u64": "<u8", "f32": "<f4", "u8": "u1"}
+    kinds = {"u64": "<u8", "f32": "<f4", "u32": "<u4", "u8": "u1"}
     arrays = {
         name: np.frombuffer(payload, dtype=kinds[kind], count=count, offset=4 + length + offset)
         for name, (kind, offset, count) in header["arrays"].items()
@@ -148,6 +148,38 @@ def test_cells_that_would_draw_nothing_are_refused(wrong, words):
 def test_a_column_of_another_length_is_refused_by_name():
     with pytest.raises(ParameterError, match="Estimate needs one value for each of the 50 cells"):
         pack_update(**an_update(50, columns=[HoverColumn(label="Estimate", values=np.zeros(49))]))
+
+
+def grouped(**changes) -> Panel:
+    own = {"groups": np.arange(50) // 7, "weights": np.full(50, 3), "hatched": np.arange(50) == 4}
+    return Panel(id="a", title="A", index=np.zeros(50, np.uint8), ramp=RAMPS["counts"], **{**own, **changes})
+
+
+def test_a_panel_may_have_groups_and_hatching_of_its_own():
+    plain = an_update(50)["panels"][0]
+    update = an_update(50, panels=[plain, grouped()])
+    _, arrays = read(pack_update(**update)[0])
+    np.testing.assert_array_equal(arrays["group1"], np.arange(50) // 7)
+    np.testing.assert_array_equal(arrays["weight1"], 3)
+    bits = [bool(arrays["hatched1"][at >> 3] >> (at & 7) & 1) for at in range(50)]
+    assert [at for at in range(50) if bits[at]] == [4]
+    assert not {"group0", "weight0", "hatched0"} & set(arrays)
+    assert set(read(pack_update(**an_update(50, panels=[grouped(weights=None)]))[0])[1]["weight0"]) == {0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"groups": np.arange(49)}, "one value for each"),
+        ({"groups": np.arange(50) - 1}, "counted from 0"),
+        ({"weights": np.full(50, 9)}, "from 0 to 8"),
+        ({"weights": np.full(49, 1)}, "one value for each"),
+        ({"hatched": np.zeros(49, bool)}, "one value for each"),
+    ],
+)
+def test_groups_that_cannot_be_drawn_are_refused(changes, words):
+    with pytest.raises(ParameterError, match=words):
+        pack_update(**an_update(50, panels=[grouped(**changes)]))
 
 
 @pytest.mark.parametrize("number", [0, 4])

@@ -14,6 +14,7 @@ import { CORNERS } from "./cells.js";
 
 const HATCH_PERIOD_PIXELS = 7; // from line to line, measured across them
 const HATCH_LINE_PIXELS = 1.3;
+const WEIGHT_PIXELS = 1.1; // what each step of a group's weight adds to its outline
 const GRID_IN_HATCH_PIXELS = 8; // smaller cells (to their sides) are hatched without a hairline, which would only blur
 
 const uniforms = `\
@@ -21,6 +22,7 @@ layout(std140) uniform cellsUniforms {
   vec4 grid;
   vec4 hatch;
   vec4 ground;
+  vec4 outline;
   vec2 scale;
   vec2 origin;
   vec2 hatchOrigin;
@@ -29,6 +31,7 @@ layout(std140) uniform cellsUniforms {
   float lineWidth;
   float gridInk;
   float hatchGridInk;
+  float weightWidth;
 } cells;
 `;
 
@@ -40,6 +43,7 @@ const cellsModule = {
     grid: "vec4<f32>",
     hatch: "vec4<f32>",
     ground: "vec4<f32>",
+    outline: "vec4<f32>",
     scale: "vec2<f32>",
     origin: "vec2<f32>",
     hatchOrigin: "vec2<f32>",
@@ -48,6 +52,7 @@ const cellsModule = {
     lineWidth: "f32",
     gridInk: "f32",
     hatchGridInk: "f32",
+    weightWidth: "f32",
   },
 };
 
@@ -75,7 +80,9 @@ out vec4 fragColor;
 void main() {
   vec3 colour = vPaint.rgb;
   float gridInk = cells.gridInk;
-  if (vPaint.a < 0.5) {
+  float code = floor(vPaint.a * 255.0 + 0.5);
+  float weight = mod(code, 128.0);
+  if (code < 128.0) {
     vec2 place = gl_FragCoord.xy - cells.hatchOrigin;
     float across = (place.x - place.y) * 0.70710678;
     float away = abs(mod(across, cells.period) - 0.5 * cells.period);
@@ -83,9 +90,16 @@ void main() {
     colour = mix(cells.ground.rgb, cells.hatch.rgb, ink);
     gridInk = cells.hatchGridInk;
   }
-  // Half of the hairline lies in this cell and half in its neighbour.
-  float line = clamp(1.0 - vInner * cells.apothem, 0.0, 1.0) * gridInk;
-  fragColor = vec4(mix(colour, cells.grid.rgb, line), 1.0);
+  // Half of each line lies in this cell and half in its neighbour: no line inside a group, a hairline
+  // around plain cells, a wider and darker one around groups.
+  float away = vInner * cells.apothem;
+  if (weight > 1.5) {
+    float reach = 0.5 * (weight - 1.0) * cells.weightWidth;
+    colour = mix(colour, cells.outline.rgb, clamp(reach + 0.5 - away, 0.0, 1.0));
+  } else {
+    colour = mix(colour, cells.grid.rgb, clamp(1.0 - away, 0.0, 1.0) * gridInk * weight);
+  }
+  fragColor = vec4(colour, 1.0);
 }
 `;
 
@@ -106,12 +120,12 @@ export function createCellLayer(deck, luma) {
         cells.build((at) => props.getPolygon(props.data[at], { index: at }));
         const { vertices, indices } = cells.mesh();
         this.replace("place", vertices);
-        this.replace("paint", colours(paint, cells.names.length));
+        this.replace("paint", colours(paint, cells));
         this.replace("fans", indices, luma.Buffer.INDEX);
         this.state.model?.destroy();
         this.setState({ model: this.createModel(buffers, indices.length) });
       } else if (paint !== oldProps.paint) {
-        buffers.paint.write(colours(paint, cells.names.length));
+        buffers.paint.write(colours(paint, cells));
       }
     }
 
@@ -168,6 +182,7 @@ export function createCellLayer(deck, luma) {
           lineWidth: HATCH_LINE_PIXELS * ratio,
           gridInk,
           hatchGridInk: apothem / ratio < GRID_IN_HATCH_PIXELS ? 0 : gridInk,
+          weightWidth: WEIGHT_PIXELS * ratio * Math.min(1, Math.max(0.4, apothem / ratio / 4)),
         },
       });
       model.draw(renderPass);
@@ -188,18 +203,29 @@ export function createCellLayer(deck, luma) {
   return CellLayer;
 }
 
-// Four bytes for each corner and the middle of each cell; an opacity of 0 is how the shader knows a
-// cell to be hatched.
-function colours({ index, ramp, hatched }, count) {
+// Four bytes for each corner and the middle of each cell. The last byte tells the shader whether the
+// cell is published (128) and how a side is drawn: 0 not at all, 1 as a hairline, more as an outline.
+// A triangle takes the bytes of its last corner, so those of corner k + 1 belong to side k alone.
+function colours({ index, ramp, hatched, groups, weights }, cells) {
+  const count = cells.names.length;
+  const beyond = groups ? cells.sides() : null;
   const perCell = CORNERS + 1;
   const bytes = new Uint8Array(4 * perCell * count);
   const words = new Uint32Array(bytes.buffer);
   const one = new Uint8Array(4);
   const word = new Uint32Array(one.buffer);
   for (let cell = 0; cell < count; cell++) {
+    const published = hatched && (hatched[cell >> 3] >> (cell & 7)) & 1 ? 0 : 128;
     one.set(ramp.subarray(4 * index[cell], 4 * index[cell] + 3));
-    one[3] = hatched && (hatched[cell >> 3] >> (cell & 7)) & 1 ? 0 : 255;
+    one[3] = published + 1;
     words.fill(word[0], perCell * cell, perCell * (cell + 1));
+    if (!groups) continue;
+    for (let side = 0; side < CORNERS; side++) {
+      const other = beyond[CORNERS * cell + side];
+      let weight = weights[cell];
+      if (other >= 0) weight = groups[other] === groups[cell] ? -1 : Math.max(weight, weights[other]);
+      bytes[4 * (perCell * cell + ((side + 1) % CORNERS)) + 3] = published + weight + 1;
+    }
   }
   return bytes;
 }

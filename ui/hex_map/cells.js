@@ -137,16 +137,39 @@ export class Cells {
     if (!this.ready) return -1;
     const common = lngLatToCommon(lngLat);
     for (const turn of [0, WORLD, -WORLD]) {
-      const place = [common[0] + turn - this.origin[0], common[1] - this.origin[1]];
-      for (let right = -1; right <= 1; right++) {
-        for (let up = -1; up <= 1; up++) {
-          for (const at of this.squares.get(this.squareOf(place, right, up)) ?? []) {
-            if (this.holds(at, place)) return at;
-          }
+      const at = this.findNear([common[0] + turn - this.origin[0], common[1] - this.origin[1]]);
+      if (at >= 0) return at;
+    }
+    return -1;
+  }
+
+  findNear(place) {
+    for (let right = -1; right <= 1; right++) {
+      for (let up = -1; up <= 1; up++) {
+        for (const at of this.squares.get(this.squareOf(place, right, up)) ?? []) {
+          if (this.holds(at, place)) return at;
         }
       }
     }
     return -1;
+  }
+
+  // For each side of each cell the cell beyond it, or -1. Side k runs from corner k to the next one.
+  // Worked out when a panel first draws outlines of groups, and kept.
+  sides() {
+    if (this.beyond) return this.beyond;
+    const beyond = new Int32Array(CORNERS * this.names.length).fill(-1);
+    for (let at = 0; at < this.names.length; at++) {
+      const [x, y] = this.centre(at);
+      for (let corner = 0; corner < CORNERS; corner++) {
+        const a = 2 * (CORNERS * at + corner);
+        const b = 2 * (CORNERS * at + ((corner + 1) % CORNERS));
+        const side = [(this.corners[a] + this.corners[b]) / 2, (this.corners[a + 1] + this.corners[b + 1]) / 2];
+        beyond[CORNERS * at + corner] = this.findNear([x + 1.3 * (side[0] - x), y + 1.3 * (side[1] - y)]);
+      }
+    }
+    this.beyond = beyond;
+    return beyond;
   }
 
   // Cells are convex: a place is inside when it lies on the same side of every edge.

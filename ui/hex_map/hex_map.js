@@ -137,11 +137,19 @@ class HexMap {
     const at = this.model.panels.indexOf(panel);
     const index = arrays[`index${at}`];
     const ramp = arrays[`ramp${panel.ramp}`];
-    const hatched = panel.hatch ? arrays.hatched : undefined;
+    const hatched = panel.hatch ? (arrays[`hatched${at}`] ?? arrays.hatched) : undefined;
+    const [groups, weights] = [arrays[`group${at}`], arrays[`weight${at}`]];
     const old = this.drawn.get(panel.id);
     const same =
-      old && sameBytes(old.index, index) && sameBytes(old.ramp, ramp) && sameBytes(old.hatched, hatched);
-    if (!same) this.drawn.set(panel.id, { index, ramp, hatched, version: (old?.version ?? 0) + 1 });
+      old &&
+      sameBytes(old.index, index) &&
+      sameBytes(old.ramp, ramp) &&
+      sameBytes(old.hatched, hatched) &&
+      sameBytes(old.groups, groups) &&
+      sameBytes(old.weights, weights);
+    if (!same) {
+      this.drawn.set(panel.id, { index, ramp, hatched, groups, weights, version: (old?.version ?? 0) + 1 });
+    }
   }
 
   adoptLand(model) {

@@ -49,7 +49,12 @@ export function buildLayers(deck, CellLayer, map) {
             type: CellLayer,
             cells,
             paint: drawn.get(panel.id),
-            look: { grid: unit(tokens.grid), hatch: unit(tokens.hatch), ground: unit(tokens.land) },
+            look: {
+              grid: unit(tokens.grid),
+              hatch: unit(tokens.hatch),
+              ground: unit(tokens.land),
+              outline: unit(tokens.text),
+            },
           },
         },
       }),

@@ -19,13 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpcore.errors import ParameterError
-from ldpcore.shapes import BoolArray, ByteArray, CellArray
+from ldpcore.shapes import BoolArray, ByteArray, CellArray, IntArray
 from ui.palettes import Ramp
+
+MAX_WEIGHT: Final = 8
+"""Greatest weight of an outline; wider ones would cover their cells."""
 
 MAX_DRAWN: Final = 100_000
 """More cells than this would freeze a tab; pages coarsen long before."""
 
-_KINDS: Final[Mapping[str, str]] = {"uint64": "u64", "float32": "f32", "uint8": "u8"}
+_KINDS: Final[Mapping[str, str]] = {"uint64": "u64", "float32": "f32", "uint32": "u32", "uint8": "u8"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +47,13 @@ class Panel:
         The colours.
     hatch
         Whether cells that are not published are hatched here. The truth has no such cells.
+    hatched
+        (d,) bool, the cells that are not published here, where that differs from the other panels.
+    groups
+        (d,) integers from 0: cells that stand for one number together. No line is drawn between two cells of one group.
+    weights
+        (d,) integers from 0 to `MAX_WEIGHT`, how heavy the outline of each cell's group is; 0 is the hairline of a
+        plain cell. The heavier of two neighbours decides.
     """
 
     id: str
@@ -52,6 +62,9 @@ class Panel:
     ramp: Ramp
     subtitle: str = ""
     hatch: bool = True
+    hatched: BoolArray | None = None
+    groups: IntArray | None = None
+    weights: IntArray | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -186,6 +199,7 @@ def pack_update(
         arrays[f"index{number}"] = _vector(
             f"The colour index of panel {panel.id}", panel.index, np.uint8, size
         )
+        arrays |= _panel_arrays(panel, number, size)
         if panel.ramp not in ramps:
             ramps.append(panel.ramp)
         panel_heads.append(
@@ -200,8 +214,7 @@ def pack_update(
     for number, ramp in enumerate(ramps):
         arrays[f"ramp{number}"] = ramp.colours(dark=dark).ravel()
     if hatched is not None:
-        bits = _vector("hatched", hatched, np.bool_, size).astype(np.bool_, copy=False)
-        arrays["hatched"] = np.packbits(bits, bitorder="little")
+        arrays["hatched"] = _bits(hatched, size)
 
     column_heads = []
     for number, column in enumerate(columns):
@@ -222,6 +235,27 @@ def pack_update(
         "statusLabels": list(status.labels) if status is not None else [],
     }
     return _assemble(head, arrays)
+
+
+def _bits(hatched: BoolArray, size: int) -> ByteArray:
+    return np.packbits(_vector("hatched", hatched, np.bool_, size).astype(np.bool_), bitorder="little")
+
+
+def _panel_arrays(panel: Panel, number: int, size: int) -> dict[str, npt.NDArray[np.generic]]:
+    """Return what one panel draws in its own way: its hatching and the outlines of its groups."""
+    arrays: dict[str, npt.NDArray[np.generic]] = {}
+    if panel.hatched is not None:
+        arrays[f"hatched{number}"] = _bits(panel.hatched, size)
+    if panel.groups is None:
+        return arrays
+    weights = panel.weights if panel.weights is not None else np.zeros(size, np.int64)
+    if panel.groups.size and int(panel.groups.min()) < 0:
+        raise ParameterError("groups", f"Groups are counted from 0, got {int(panel.groups.min())}.")
+    if weights.size and not 0 <= int(weights.min()) <= int(weights.max()) <= MAX_WEIGHT:
+        raise ParameterError("weights", f"Weights of outlines are whole numbers from 0 to {MAX_WEIGHT}.")
+    arrays[f"group{number}"] = _vector(f"The group of panel {panel.id}", panel.groups, np.uint32, size)
+    arrays[f"weight{number}"] = _vector(f"The weight of panel {panel.id}", weights, np.uint8, size)
+    return arrays
 
 
 def _assemble(head: dict[str, object], arrays: Mapping[str, npt.NDArray[np.generic]]) -> tuple[bytes, str]:

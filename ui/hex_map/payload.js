@@ -1,6 +1,6 @@
 // Reads the bytes that pack.py wrote. See there for the layout.
 
-const KINDS = { u64: BigUint64Array, f32: Float32Array, u8: Uint8Array };
+const KINDS = { u64: BigUint64Array, f32: Float32Array, u32: Uint32Array, u8: Uint8Array };
 
 export function unpack(bytes) {
   // A copy, so that the arrays outlive Streamlit's message and start where typed arrays may.

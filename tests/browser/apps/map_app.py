@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -83,6 +84,14 @@ def map_page() -> None:
             ramp=RAMPS["error"],
         ),
     ]
+    if query.get("groups"):
+        # The published map stands for index parents, none of which is hatched.
+        panels[1] = dataclasses.replace(
+            panels[1],
+            groups=map_data.parent_groups(cells, int(query["groups"])),
+            weights=np.full(cells.size, int(query.get("weight", "2"))),
+            hatched=np.zeros(cells.size, bool),
+        )
     if st.button("Pin the first cell"):
         pin_cell("map", f"{cells[0]:x}")
     state = hex_map(

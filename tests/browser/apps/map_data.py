@@ -98,6 +98,12 @@ def disk_cells(size: int, resolution: int) -> np.ndarray:
     return np.sort(np.array([int(cell, 16) for cell in cells], dtype=np.uint64))
 
 
+def parent_groups(cells: np.ndarray, resolution: int) -> np.ndarray:
+    """Return (d,) which cells have the same index parent, counted from 0."""
+    parents = [h3.cell_to_parent(f"{cell:x}", resolution) for cell in cells]
+    return np.unique(parents, return_inverse=True)[1].astype(np.int64)
+
+
 def version_of(cells: np.ndarray) -> str:
     """Return 16 hex digits that change with the cells."""
     return hashlib.sha256(cells.tobytes()).hexdigest()[:16]
