@@ -14,6 +14,7 @@ page = st.navigation(
         "Decide": [
             st.Page("pages/explore.py", title="What can be published?", url_path="explore", default=True),
             st.Page("pages/tradeoffs.py", title="What does privacy cost here?", url_path="tradeoffs"),
+            st.Page("pages/fallback.py", title="What if a cell is too small?", url_path="fallback"),
             st.Page("pages/sizing.py", title="Can LDP work here?", url_path="sizing"),
             st.Page("pages/mechanisms.py", title="Which randomiser?", url_path="mechanisms"),
             st.Page("pages/library.py", title="Which of two scenarios?", url_path="library"),

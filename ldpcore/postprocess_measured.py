@@ -7,8 +7,8 @@ groups of cells that people add up: empty cells, busy cells, a region, everythin
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import h3
@@ -18,7 +18,9 @@ from ldpcore.mechanisms.options import checked_integer
 from ldpcore.mechanisms.oracle import FrequencyOracle
 from ldpcore.population import Population
 from ldpcore.postprocess import fitting_postprocessors, postprocess
-from ldpcore.shapes import BoolArray, FloatArray, IntArray
+from ldpcore.scenario import randomise, scenario_mechanism
+from ldpcore.settings import Scenario
+from ldpcore.shapes import AnyArray, BoolArray, FloatArray, IntArray
 
 RAW: Final = "raw"
 """Name of the estimate as it is."""
@@ -112,12 +114,18 @@ class MeasuredBias:
         return np.asarray(self.sums.std(axis=1, ddof=1) / math.sqrt(self.draws), np.float64)
 
 
+def redrawn_counts(scenario: Scenario, population: Population, *, draws: int) -> Iterator[IntArray]:
+    """Yield the server's counts in a number of redraws, the scenario's own first."""
+    mechanism = scenario_mechanism(scenario, population)
+    for draw in range(draws):
+        yield randomise(replace(scenario, draw=scenario.draw + draw), population, mechanism)
+
+
 def measure_postprocessing(
     mechanism: FrequencyOracle,
     true_counts: IntArray,
+    redraws: Iterable[AnyArray],
     *,
-    draws: int,
-    rng: np.random.Generator,
     names: Sequence[str] | None = None,
     confidence: float = 0.95,
     groups: Sequence[BoolArray] = (),
@@ -130,10 +138,8 @@ def measure_postprocessing(
         The randomiser.
     true_counts
         (d,) int64 devices in each cell.
-    draws
-        Number of redraws, at least 2.
-    rng
-        Source of the coins.
+    redraws
+        What `mechanism.aggregate` returned in each redraw; at least 2.
     names
         Keys of `POSTPROCESSORS`; by default all that fit the mechanism. The raw estimate is always first.
     confidence
@@ -145,15 +151,13 @@ def measure_postprocessing(
     -------
     One `MeasuredBias` for the raw estimate and one a name, all over the same redraws.
     """
-    draws = checked_integer("draws", draws, minimum=2)
     n = checked_integer("n", int(true_counts.sum()), minimum=1)
     chosen = (RAW, *(fitting_postprocessors(mechanism) if names is None else names))
     members = np.array(groups, np.float64).reshape(len(groups), true_counts.size)
     moments = {name: np.zeros((2, true_counts.size)) for name in chosen}
     rmse: Mapping[str, list[float]] = {name: [] for name in chosen}
     sums: Mapping[str, list[FloatArray]] = {name: [] for name in chosen}
-    for _ in range(draws):
-        counts = mechanism.sample_counts(true_counts, rng=rng)
+    for counts in redraws:
         for name in chosen:
             values = (
                 mechanism.estimate(counts, n=n)
@@ -164,6 +168,7 @@ def measure_postprocessing(
             np.add(moments[name], (error, error**2), out=moments[name])
             rmse[name].append(math.sqrt(float((error**2).mean())))
             sums[name].append(members @ error)
+    draws = checked_integer("draws", len(rmse[RAW]), minimum=2)
     found = []
     for name in chosen:
         first, second = moments[name]

@@ -45,6 +45,8 @@ EXTRA_PARAMS: Final = (
     "try_resolutions",
     "redraws",
     "watch",
+    "fall_back",
+    "coarsest",
 )
 """Choices of the view that a link carries beside the scenario.
 

@@ -145,7 +145,7 @@ def forget_own_trips(*, keep_area: bool = False) -> None:
 
 
 def runs_of(scenario: Scenario) -> RunCache[Any]:
-    """Return the cache that a scenario's runs belong to, for work on a thread that has no session."""
+    """Return the cache that a page keeps what it made of a scenario in, also for a thread that has no session."""
     return _runs(scenario)
 
 
