@@ -260,7 +260,10 @@ def why_unfit(scenario: Scenario, population: Population, method: str) -> str | 
     """
     mechanism = scenario_mechanism(scenario, population)
     if not has_region_variance(mechanism):
-        return f"The exact error of a sum of cells is not known for {mechanism.label} with these options."
+        return (
+            f"The exact error of a sum of cells is not known for {mechanism.label} with these options; leave its options "
+            "empty or choose another randomiser."
+        )
     if method == "groups" and pair_terms(mechanism) != UNCORRELATED:
         return (
             f"Constrained inference needs cells with independent errors, and one report of {mechanism.label} ties "

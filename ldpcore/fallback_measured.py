@@ -53,8 +53,9 @@ class MeasuredFallback:
     relative_error
         (draws,) float64, median over the answered cells of the answering node's error over its true count; NaN where
         nothing is answered.
-    rmse, rmse_expected
-        (levels,) float64, root mean squared error of all nodes of a level in devices, measured and by theory.
+    rmse, rmse_error, rmse_expected
+        (levels,) float64, root mean squared error of all nodes of a level in devices: measured over the redraws, one
+        standard error of that measurement, and by theory.
     """
 
     method: str
@@ -64,6 +65,7 @@ class MeasuredFallback:
     false_published: IntArray
     relative_error: FloatArray
     rmse: FloatArray
+    rmse_error: FloatArray
     rmse_expected: FloatArray
 
     @property
@@ -134,7 +136,8 @@ def _measure(
     used = "summed" if method == PLAIN else method
     true_counts = np.asarray(tree.sums(population.true_counts), np.int64)
     devices, false, cells, relative = [], [], [], []
-    squares = np.zeros(tree.size)
+    squares = []
+    levels = [tree.level(level) for level in tree.resolutions]
     for draw in range(draws):
         at = replace(scenario, draw=scenario.draw + draw)
         run = release_nodes(at, population, tree, take(at, used), method=used)
@@ -142,9 +145,12 @@ def _measure(
         false.append((run.published & (true_counts < scenario.floor)).sum())
         cells.append(list(run.answered.values()))
         relative.append(_relative_error(run, true_counts))
-        squares += (run.estimates.estimate - true_counts) ** 2 / draws
+        square = (run.estimates.estimate - true_counts) ** 2
+        squares.append([square[nodes].mean() for nodes in levels])
     variance = tree_std_error(scenario, population, tree, method=used) ** 2
-    levels = [tree.level(level) for level in tree.resolutions]
+    rmse = np.sqrt(np.mean(squares, axis=0))
+    # Of a root: half the relative error of what is under it.
+    rmse_error = np.std(squares, axis=0, ddof=1) / np.sqrt(draws) / np.maximum(2 * rmse, 1e-12)
     return MeasuredFallback(
         method=method,
         resolutions=tree.resolutions,
@@ -152,7 +158,8 @@ def _measure(
         devices_answered=np.array(devices, np.float64),
         false_published=np.array(false, np.int64),
         relative_error=np.array(relative, np.float64),
-        rmse=np.array([np.sqrt(squares[nodes].mean()) for nodes in levels]),
+        rmse=rmse,
+        rmse_error=rmse_error,
         rmse_expected=np.array([np.sqrt(variance[nodes].mean()) for nodes in levels]),
     )
 

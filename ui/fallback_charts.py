@@ -16,7 +16,7 @@ from ui.fallback_words import METHOD_LABELS
 from ui.number_words import thousands, to_error
 from ui.palettes import tokens as tokens_of
 
-ROW_HEIGHT = 44
+ROW_HEIGHT = 32
 
 
 def answered_bars(measured: Sequence[MeasuredFallback], *, cells: int, dark: bool) -> Chart:
@@ -52,13 +52,19 @@ def answered_bars(measured: Sequence[MeasuredFallback], *, cells: int, dark: boo
     order = [METHOD_LABELS[entry.method] for entry in measured]
     y = alt.Y("method:N", sort=order, title=None, axis=alt.Axis(labelLimit=170, grid=False, ticks=False))
     levels = sorted({bar["level"] for bar in bars}, reverse=True)
-    x_scale = alt.Scale(domain=[0, 1.32 * max(total["high"] for total in totals) or 1.0], nice=False)
+    x_scale = alt.Scale(domain=[0, 1.02 * max(total["high"] for total in totals) or 1.0], nice=False)
     stacked = (
         alt.Chart(pd.DataFrame(bars))
         .mark_bar(height=18, color=tokens.accent, stroke=tokens.page, strokeWidth=1)
         .encode(
             y=y,
-            x=alt.X("cells:Q", stack="zero", title=f"Cells answered, of {thousands(cells)}", scale=x_scale),
+            x=alt.X(
+                "cells:Q",
+                stack="zero",
+                title=f"Cells answered, of {thousands(cells)}",
+                scale=x_scale,
+                axis=alt.Axis(tickCount=8, tickMinStep=1),
+            ),
             order=alt.Order("above:Q"),
             opacity=alt.Opacity(
                 "name:N",
@@ -82,11 +88,14 @@ def answered_bars(measured: Sequence[MeasuredFallback], *, cells: int, dark: boo
     ends = alt.Chart(pd.DataFrame(totals))
     whiskers = ends.mark_rule(color=tokens.text, strokeWidth=2).encode(y=y, x="low:Q", x2="high:Q")
     labels = ends.mark_text(align="left", dx=8, color=tokens.text).encode(y=y, x="high:Q", text="label:N")
-    return themed(alt.layer(stacked, whiskers, labels), tokens, height=ROW_HEIGHT * len(measured) + 96)
+    # The labels stand to the right of the longest bar.
+    padding = {"right": 84, "left": 4, "top": 4, "bottom": 4}
+    chart = alt.layer(stacked, whiskers, labels).properties(padding=padding)
+    return themed(chart, tokens, height=ROW_HEIGHT * len(measured) + 96)
 
 
 def level_errors(measured: Sequence[MeasuredFallback], *, noun: str, dark: bool) -> Chart:
-    """Draw the typical error of a cell at each resolution, theory as a tick and the redraws as a dot."""
+    """Draw the typical error of a cell at each resolution, theory as a tick, the redraws as a dot with two standard errors."""
     tokens = tokens_of(dark=dark)
     rows = [
         {
@@ -94,6 +103,8 @@ def level_errors(measured: Sequence[MeasuredFallback], *, noun: str, dark: bool)
             "level": f"resolution {level}",
             "theory": float(entry.rmse_expected[place]),
             "measured": float(entry.rmse[place]),
+            "low": float(max(entry.rmse[place] - 2 * entry.rmse_error[place], entry.rmse[place] / 2)),
+            "high": float(entry.rmse[place] + 2 * entry.rmse_error[place]),
         }
         for entry in measured
         if len(entry.resolutions) > 1
@@ -121,7 +132,7 @@ def level_errors(measured: Sequence[MeasuredFallback], *, noun: str, dark: bool)
     scale = alt.Scale(type="log", nice=False, padding=24)
     x = alt.X(
         "theory:Q",
-        title=f"Typical error of a cell, {noun} (tick: theory, dot: redraws)",
+        title=f"Typical error of a cell, {noun}",
         scale=scale,
         axis=alt.Axis(format="~s", tickCount=4),
     )
@@ -131,7 +142,10 @@ def level_errors(measured: Sequence[MeasuredFallback], *, noun: str, dark: bool)
     dots = base.mark_point(filled=True, size=48, opacity=0.8).encode(
         y=y, yOffset=offset, x=alt.X("measured:Q", scale=scale), color=color, tooltip=tooltip
     )
-    return themed(alt.layer(ticks, dots), tokens, height=ROW_HEIGHT * len(levels) + 96)
+    spread = base.mark_rule(strokeWidth=4, opacity=0.35, strokeCap="round").encode(
+        y=y, yOffset=offset, x=alt.X("low:Q", scale=scale), x2="high:Q", color=color, tooltip=tooltip
+    )
+    return themed(alt.layer(spread, ticks, dots), tokens, height=ROW_HEIGHT * len(levels) + 96)
 
 
 def sum_errors(

@@ -39,6 +39,8 @@ class MixedMap:
     ----------
     cells
         (m,) H3 cells drawn: those of the domain, or parents where it has too many.
+    fine
+        Resolution of the domain.
     resolution, version
         Of the cells drawn.
     panels, columns, status
@@ -50,6 +52,7 @@ class MixedMap:
     """
 
     cells: CellArray
+    fine: int
     resolution: int
     version: str
     panels: Sequence[Panel]
@@ -135,14 +138,13 @@ def mixed_map(plain: Release, run: FallbackRelease) -> MixedMap | None:
     )
     levels = tuple(int(found) for found in np.unique(level[answered])[::-1])
     sentences = [
-        "published by itself"
-        if found == drawn.resolution
-        else f"published by its parent of resolution {found}"
+        "published by itself" if found == fine else f"published by its parent of resolution {found}"
         for found in tree.resolutions
     ]
     codes = np.where(answered, level - tree.resolutions[0], len(sentences)).astype(np.uint8)
     return MixedMap(
         cells=drawn.cells,
+        fine=fine,
         resolution=drawn.resolution,
         version=drawn.version,
         panels=panels,
@@ -228,7 +230,7 @@ def mixed_legend(content: MixedMap, *, noun: str, dark: bool) -> str:
     for level in content.levels:
         words = (
             f"resolution {level}, published by itself"
-            if level == content.resolution
+            if level == content.fine
             else f"resolution {level}, all cells in the outline together"
         )
         rows.append(
@@ -244,7 +246,7 @@ def mixed_legend(content: MixedMap, *, noun: str, dark: bool) -> str:
 
 def _outline(weight: int, theme: Tokens, *, dark: bool) -> str:
     """Return a small hexagon whose outline is as heavy as on the map."""
-    width, stroke = (1.0, theme.grid) if weight == 0 else (1.1 * weight, theme.text)
+    width, stroke = (1.0, theme.grid) if weight == 0 else (1.1 * weight, theme.quiet if dark else theme.text)
     fill = RAMPS["counts"].css(96, dark=dark)
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" viewBox="0 0 24 24">'

@@ -219,17 +219,15 @@ def gains(plain: Release, choice: Choice) -> None:
         measured = get_measured_fallback(scenario, methods=choice.methods, coarsest=choice.coarsest)
     noun = "devices" if population.unit == "device" else "trips"
     st.markdown(benefit(measured, cells=population.domain.size, noun=noun))
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.altair_chart(
-            answered_bars(measured, cells=population.domain.size, dark=is_dark()), key="fallback_answered"
-        )
-    with right:
-        st.altair_chart(level_errors(measured, noun=noun, dark=is_dark()), key="fallback_errors")
+    st.altair_chart(
+        answered_bars(measured, cells=population.domain.size, dark=is_dark()), key="fallback_answered"
+    )
+    st.altair_chart(level_errors(measured, noun=noun, dark=is_dark()), key="fallback_errors")
     first = first_redraw(scenario)
     note(
-        f"Redraws {first} to {first + REDRAWS - 1} of seed {scenario.seed}, same trips. Bars: mean; black line: least to "
-        "most of all redraws."
+        f"Redraws {first} to {first + REDRAWS - 1} of seed {scenario.seed}, same trips. Bars: mean; line at their end: "
+        "least to most of all redraws. Below: tick, theory; dot, redraws, "
+        "with two standard errors."
     )
     st.markdown(when_each_wins(measured, noun=noun))
     frame = gains_frame(measured)
@@ -270,6 +268,7 @@ def gains_frame(measured: Sequence[MeasuredFallback]) -> pd.DataFrame:
                     if np.isfinite(entry.relative_error).any()
                     else np.nan,
                     "rmse": float(entry.rmse[place]),
+                    "rmse_error": float(entry.rmse_error[place]),
                     "rmse_expected": float(entry.rmse_expected[place]),
                 }
             )
@@ -297,6 +296,7 @@ def _gains_config(noun: str) -> dict[str, Any]:
             "Median over answered cells of error over truth, mean of the redraws.",
         ),
         "rmse": number(f"Error, {noun}", "localized", "Root mean square over all cells of the resolution."),
+        "rmse_error": number("± (se)", "localized", "One standard error of the measurement."),
         "rmse_expected": number("Theory", "localized"),
     }
 

@@ -61,9 +61,9 @@ def measured(release: Release) -> None:
     note(RULE)
     names = [entry.name for entry in found]
     pictures = [
-        (f"Error of a cell, {noun}", [entry.rmse for entry in found], False),
+        ("Typical error of one cell", [entry.rmse for entry in found], False),
         *(
-            (f"{_short(group)}: error of the sum", [entry.sums[place] for entry in found], True)
+            (f"Error of the sum: {_short(group)}", [entry.sums[place] for entry in found], True)
             for place, group in enumerate(groups)
         ),
     ]
@@ -73,8 +73,9 @@ def measured(release: Release) -> None:
             zip(st.columns(3, gap="medium")[: len(row)], row, strict=True)
         ):
             with slot:
+                st.html(f'<p class="chart-title">{escape(title)}</p>')
                 st.altair_chart(
-                    sum_errors(names, values, title=title, zero=zero, dark=is_dark()),
+                    sum_errors(names, values, title=noun.capitalize(), zero=zero, dark=is_dark()),
                     key=f"post_{start + number}",
                 )
     first = first_redraw(release.scenario)
@@ -143,7 +144,7 @@ def _of(group: CellGroup) -> str:
 
 
 def _short(group: CellGroup) -> str:
-    return "Busiest region" if group.name == "region" else group.label[0].upper() + group.label[1:]
+    return "busiest region" if group.name == "region" else group.label
 
 
 def bias_frame(groups: Sequence[CellGroup], found: Sequence[MeasuredBias], release: Release) -> pd.DataFrame:

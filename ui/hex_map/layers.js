@@ -53,7 +53,8 @@ export function buildLayers(deck, CellLayer, map) {
               grid: unit(tokens.grid),
               hatch: unit(tokens.hatch),
               ground: unit(tokens.land),
-              outline: unit(tokens.text),
+              // On dark cells the text's own colour would outshine what is drawn.
+              outline: unit(model.dark ? tokens.quiet : tokens.text),
             },
           },
         },
