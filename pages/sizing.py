@@ -6,7 +6,8 @@ from ldpcore.errors import ParameterError, TripFileError
 from ui.pipeline import get_population
 from ui.scenario import complain, get_settings, show_odds
 from ui.sizing_more import alternatives, budget, conditions, downloads, engineering
-from ui.sizing_parts import ask, figures, formulas, nearest_yes, over_resolutions, trap
+from ui.sizing_parts import ask, figures, formulas, nearest_yes, trap
+from ui.sizing_resolutions import over_resolutions
 
 scenario = get_settings()
 try:

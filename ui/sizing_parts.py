@@ -16,10 +16,9 @@ import streamlit as st
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms import MECHANISMS
 from ldpcore.population import Population
-from ldpcore.settings import MAX_DEVICES, RESOLUTIONS, Scenario
+from ldpcore.settings import MAX_DEVICES, Scenario
 from ldpcore.shapes import FloatArray
 from ldpcore.sizing import Case, CityFit, Verdict, city_fit, size, solve_count, solve_epsilon
-from ldpcore.trips.cities import CITIES
 from ldpcore.trips.generate import cell_law
 from ui.charts import themed
 from ui.controls import heading
@@ -31,7 +30,6 @@ from ui.palettes import tokens as tokens_of
 DEFAULT_COUNT: Final = 500
 DEFAULT_ERROR: Final = 20.0
 ERROR_KEY, COUNT_KEY = "sizing_error", "sizing_count"
-HERE: Final = "this scenario"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ def ask(scenario: Scenario, population: Population | None) -> Question:
         )
     st.session_state["view_count"] = "" if count == DEFAULT_COUNT else str(count)
     st.session_state["view_error"] = "" if error == DEFAULT_ERROR else f"{error:g}"
-    shares, devices = _distribution(scenario, population)
+    shares, devices = distribution(scenario, population)
     if count > devices:
         raise ParameterError(
             "devices",
@@ -112,7 +110,7 @@ def ask(scenario: Scenario, population: Population | None) -> Question:
         count=float(count),
     )
     noun = "devices" if population is None or population.unit == "device" else "trips"
-    question = Question(scenario, case, size(case), _fit(scenario, case, shares), noun)
+    question = Question(scenario, case, size(case), city_fit_of(scenario, case, shares), noun)
     top.html(f'<h1 class="headline">{escape(headline(question))}</h1>')
     return question
 
@@ -126,7 +124,7 @@ def _from_link(name: str, default: float, most: float, convert: Callable[[str], 
     return value if 0.1 <= value <= most else default
 
 
-def _distribution(scenario: Scenario, population: Population | None) -> tuple[FloatArray, int]:
+def distribution(scenario: Scenario, population: Population | None) -> tuple[FloatArray, int]:
     """Return the share of the reporting devices in each cell, and how many report."""
     if population is not None:
         return population.true_counts / population.size, population.size
@@ -143,7 +141,8 @@ def _law(city: str, query: str, resolution: int, day: str, hour: int | None) -> 
     return law.probabilities, law.share
 
 
-def _fit(scenario: Scenario, case: Case, shares: FloatArray) -> CityFit:
+def city_fit_of(scenario: Scenario, case: Case, shares: FloatArray) -> CityFit:
+    """Return how a case fares over a distribution of devices, under the scenario's rules of publishing."""
     return city_fit(
         case,
         shares,
@@ -212,7 +211,11 @@ def nearest_yes(question: Question) -> None:
     else:
         epsilon = _up(needed)
         rows.append(
-            ("Privacy loss (ε)", f"{epsilon:g} instead of {case.epsilon:g}", _use(scenario, epsilon=epsilon))
+            (
+                "Privacy loss (ε)",
+                f"{epsilon:g} instead of {case.epsilon:g}",
+                use_scenario(scenario, epsilon=epsilon),
+            )
         )
     best = best_mechanism(case)
     if best is not None and best[0] != case.mechanism:
@@ -221,7 +224,7 @@ def nearest_yes(question: Question) -> None:
             (
                 "Randomiser (mechanism)",
                 f"{MECHANISMS[name].label} needs the smallest ε of all: {epsilon:g}",
-                _use(scenario, mechanism=name, epsilon=epsilon, options=()),
+                use_scenario(scenario, mechanism=name, epsilon=epsilon, options=()),
             )
         )
     if verdict.smallest_count <= case.devices:
@@ -282,75 +285,6 @@ def best_mechanism(case: Case) -> tuple[str, float] | None:
     if _up(own) <= _up(found[name]):
         name = case.mechanism
     return name, _up(found[name])
-
-
-def over_resolutions(question: Question) -> None:
-    """Draw how the city fares at every resolution."""
-    scenario, case = question.scenario, question.case
-    if not scenario.synthetic:
-        return
-    heading("Which resolution")
-    rows, known = [], []
-    for resolution in RESOLUTIONS[:-1] if scenario.resolution < RESOLUTIONS[-1] else RESOLUTIONS:
-        here = replace(scenario, resolution=resolution)
-        shares, devices = _distribution(here, None)
-        fit = _fit(here, replace(case, cells=shares.size, devices=devices), shares)
-        known.append(fit.cells_known)
-        rows.append(
-            {
-                "Resolution": f"{resolution}, {HERE}"
-                if resolution == scenario.resolution
-                else str(resolution),
-                "Cells": fit.cells,
-                "Busiest cell": round(fit.busiest_count),
-                "Median cell": round(fit.median_count),
-                "Known to the target": fit.cells_known,
-                "Devices in them": fit.share_known,
-                "Published, expected": round(fit.cells_published, 1),
-            }
-        )
-    table = pd.DataFrame(rows)
-    best = int(np.argmax(known))
-    assert scenario.city is not None  # noqa: S101 - synthetic
-    place = CITIES[scenario.city].label
-    many = known[best]
-    sentence = (
-        f"In {place}, resolution {RESOLUTIONS[best]} has the most cells that hold at least "
-        f"{thousands(case.target_count)} devices and are known to ±{100 * case.target_error:g} %: {thousands(many)}."
-        if many
-        else f"In {place}, no cell of any resolution is known to ±{100 * case.target_error:g} % at this ε."
-    )
-    left, right = st.columns([0.84, 0.16], vertical_alignment="center", gap="small")
-    left.markdown(sentence)
-    if many and RESOLUTIONS[best] != scenario.resolution:
-        right.button(
-            "Use this",
-            key="sizing_use_resolution",
-            on_click=_use(scenario, resolution=RESOLUTIONS[best]),
-            width="stretch",
-        )
-    st.dataframe(
-        table,
-        hide_index=True,
-        width="stretch",
-        column_config={
-            "Devices in them": st.column_config.NumberColumn(format="percent"),
-            **{
-                name: st.column_config.NumberColumn(format="localized")
-                for name in (
-                    "Cells",
-                    "Busiest cell",
-                    "Median cell",
-                    "Known to the target",
-                    "Published, expected",
-                )
-            },
-        },
-    )
-    st.caption(
-        "Counts per cell are what the city's distribution gives on average. Published: the lower bound reaches the floor "
-        f"of {thousands(scenario.floor)} at {100 * scenario.confidence:g} % confidence."
-    )
 
 
 def trap(question: Question) -> None:
@@ -446,7 +380,8 @@ def formulas(question: Question) -> None:
         )
 
 
-def _use(scenario: Scenario, **changes: Any) -> Callable[[], None]:  # noqa: ANN401 - any setting
+def use_scenario(scenario: Scenario, **changes: Any) -> Callable[[], None]:  # noqa: ANN401 - any setting
+    """Return a callback that makes a changed scenario the one in force."""
     return lambda: set_controls(replace(scenario, **changes))
 
 
