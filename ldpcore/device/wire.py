@@ -35,10 +35,13 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
+from ldpcore.device.ledger import Ledger
+from ldpcore.device.phone import AT_CAP, Phone, Rules
 from ldpcore.device.randomiser import RANDOMISERS, Client
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms.base import Mechanism
@@ -146,6 +149,34 @@ def make_client(mechanism: Mechanism, domain_version: str) -> Client:
         settings=mechanism.device_settings(),
         header=header_of(mechanism, domain_version),
     )
+
+
+def make_phone(mechanism: Mechanism, domain_version: str, *, ledger: Ledger, rules: Rules) -> Phone:
+    """Make the phone of a mechanism over a domain: its client with a ledger and the rules of a schedule.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism; its `epsilon_effective` is what the ledger books for each report that is drawn.
+    domain_version
+        16 hexadecimal digits.
+    ledger
+        The phone's own.
+    rules
+        A `Schedule`, or anything with its memo, cap, epoch_days and at_cap.
+
+    Raises
+    ------
+    ParameterError
+        If there is no on-device randomiser for the mechanism, or a version or a rule is impossible.
+    """
+    for name in ("cap", "epoch_days"):
+        if getattr(rules, name) < 1:
+            raise ParameterError(name, f"{name} must be at least 1, got {getattr(rules, name)}; try 7")
+    if rules.at_cap not in AT_CAP:
+        raise ParameterError("at_cap", f"at_cap is {' or '.join(AT_CAP)}, got {rules.at_cap!r}")
+    client = make_client(mechanism, domain_version)
+    return Phone(client, ledger, rules, Fraction(mechanism.epsilon_effective))
 
 
 def receive(messages: Iterable[bytes], mechanism: Mechanism, domain_version: str) -> Received:
