@@ -19,6 +19,7 @@ Imports: the standard library, the randomiser and the ledger; no numpy.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -83,7 +84,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """One phone.
+    """One phone, used by one thread at a time.
 
     Parameters
     ----------
@@ -140,8 +141,12 @@ class Phone:
         return self.ledger.pending()
 
     def sent(self, message_id: bytes) -> None:
-        """Confirm that a message went out."""
-        self.ledger.sent(message_id)
+        """Confirm that a message went out.
+
+        If that cannot be noted, the message goes out once more, and the server counts it once.
+        """
+        with suppress(OSError):
+            self.ledger.sent(message_id)
 
     def spent(self) -> Account:
         """Return what the current epoch's reports were and what they spent."""

@@ -126,9 +126,11 @@ class FileStore:
         self._lock = os.open(self._path + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError as error:
             os.close(self._lock)
-            raise
+            raise BlockingIOError(
+                error.errno, "another process keeps this ledger; close it there first", self._path
+            ) from None
 
     def read(self) -> bytes | None:
         """Return the whole file, or None where there is none."""
