@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 
 from ldpcore import cli_decide, cli_library, cli_reports
 from ldpcore.cli_library import ScenarioOption, run_file
+from ldpcore import cli_decide, cli_device, cli_reports
 from ldpcore.console import (
     AreaOption,
     CityOption,
@@ -63,6 +64,7 @@ app = typer.Typer(
 app.add_typer(cli_reports.app)
 app.add_typer(cli_decide.app)
 app.add_typer(cli_library.app)
+app.add_typer(cli_device.app)
 
 
 def main(arguments: Sequence[str]) -> int:
