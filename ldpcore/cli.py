@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from ldpcore import cli_decide, cli_library, cli_reports
+from ldpcore import cli_decide, cli_device, cli_library, cli_reports
 from ldpcore.cli_library import ScenarioOption, run_file
-from ldpcore import cli_decide, cli_device, cli_reports
 from ldpcore.console import (
     AreaOption,
     CityOption,

@@ -21,7 +21,9 @@ ScenarioOption = Annotated[
     Path | None,
     typer.Option("--scenario", help="Scenario file (JSON) that holds every setting; saved by the dashboard."),
 ]
-_BESIDE: Final = frozenset({"scenario", "trips", "zones", "crs", "column", "out", "as_json", "method", "coarsest"})
+_BESIDE: Final = frozenset(
+    {"scenario", "trips", "zones", "crs", "column", "out", "as_json", "method", "coarsest"}
+)
 """Options of `run` that say where a file lies or what comes out, and so may stand beside a scenario file."""
 _ENDINGS: Final = (".json", ".csv")
 

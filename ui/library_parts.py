@@ -213,7 +213,9 @@ def _save_form() -> None:
             "Name", key="library_name", max_chars=LONGEST_NAME, placeholder="Rush hour, half the loss"
         )
         middle.text_input("What it is for (may stay empty)", key="library_about", max_chars=LONGEST_ABOUT)
-        right.form_submit_button("Save", on_click=_save, help="Keeps the scenario in the sidebar under this name.", width="stretch")
+        right.form_submit_button(
+            "Save", on_click=_save, help="Keeps the scenario in the sidebar under this name.", width="stretch"
+        )
 
 
 def _save() -> None:
