@@ -75,7 +75,7 @@ def answered_bars(measured: Sequence[MeasuredFallback], *, cells: int, dark: boo
                     range=np.linspace(1.0, 0.3, len(levels)).tolist() if len(levels) > 1 else [1.0],
                 ),
                 legend=alt.Legend(
-                    orient="top", labelColor=tokens.text, labelFontSize=12, symbolType="square", columns=3
+                    orient="top", labelColor=tokens.text, labelFontSize=12, symbolType="square", columns=2
                 ),
             ),
             tooltip=[

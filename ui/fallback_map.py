@@ -120,15 +120,21 @@ def mixed_map(plain: Release, run: FallbackRelease) -> MixedMap | None:
     )
     noun = "devices" if run.population.unit == "device" else "trips"
     columns = (
-        HoverColumn(label="Answered at resolution", values=np.where(answered, level, np.nan)),
-        HoverColumn(label="Count there", values=estimate, error=half_width, unit=noun),
+        HoverColumn(label="Answered at resolution", values=np.where(answered, level, np.nan), optional=True),
+        HoverColumn(label="Count there", values=estimate, error=half_width, unit=noun, optional=True),
         HoverColumn(
             label=f"Per {_unit_words(unit)}",
             values=density * unit,
             error=half_width / areas[node] * unit,
             unit=noun,
+            optional=True,
         ),
-        HoverColumn(label="Truth there", values=np.where(answered, run.true_counts[node], np.nan), unit=noun),
+        HoverColumn(
+            label="Truth there",
+            values=np.where(answered, run.true_counts[node], np.nan),
+            unit=noun,
+            optional=True,
+        ),
         HoverColumn(
             label=f"This cell alone (r{drawn.resolution})",
             values=drawn.estimate,

@@ -232,7 +232,10 @@ def gains(plain: Release, choice: Choice) -> None:
     st.markdown(when_each_wins(measured, noun=noun))
     frame = gains_frame(measured)
     with st.expander("The same as a table", key="open_gains"):
-        st.dataframe(frame, hide_index=True, width="stretch", column_config=_gains_config(noun))
+        shown = frame.assign(
+            **{name: frame[name].round() for name in ("rmse", "rmse_error", "rmse_expected")}
+        )
+        st.dataframe(shown, hide_index=True, width="stretch", column_config=_gains_config(noun))
         st.download_button(
             "CSV",
             frame.to_csv(index=False, lineterminator="\n").encode(),
@@ -307,8 +310,10 @@ def table(run: FallbackRelease) -> None:
     if not panel.open:
         return
     with panel:
-        frame = run.frame(truth=True).sort_values(
-            ["cells_answered", "estimate"], ascending=False, kind="stable"
+        frame = run.frame(truth=True)
+        # Answers first, the greatest estimate of each kind on top.
+        frame = frame.assign(held=frame["status"] != Status.PUBLISHED.word).sort_values(
+            ["held", "estimate"], ascending=[True, False], kind="stable"
         )
         everything = len(frame) <= FIRST_ROWS or st.toggle(
             f"All {thousands(len(frame))} rows", key="fallback_table_all"

@@ -441,10 +441,11 @@ class HexMap {
 
   describe(at) {
     const { arrays, columns, statusLabels } = this.model;
-    const lines = columns.map(({ label, unit, signed }, number) => [
-      label,
-      writeNumber(arrays[`value${number}`][at], { error: arrays[`error${number}`]?.[at], unit, signed }),
-    ]);
+    const lines = columns.flatMap(({ label, unit, signed, optional }, number) => {
+      const value = arrays[`value${number}`][at];
+      if (optional && Number.isNaN(value)) return [];
+      return [[label, writeNumber(value, { error: arrays[`error${number}`]?.[at], unit, signed })]];
+    });
     return { name: this.cells.names[at], lines, status: statusLabels[arrays.status?.[at]] ?? "" };
   }
 

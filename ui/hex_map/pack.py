@@ -83,6 +83,8 @@ class HoverColumn:
         Written after the number, "devices" for instance; may be empty.
     signed
         Whether a plus sign is written before positive values.
+    optional
+        Whether the line is left out where the value is NaN, instead of saying so.
     """
 
     label: str
@@ -90,6 +92,7 @@ class HoverColumn:
     error: npt.ArrayLike | None = None
     unit: str = ""
     signed: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -221,7 +224,14 @@ def pack_update(
         arrays[f"value{number}"] = _vector(column.label, column.values, np.float32, size)
         if column.error is not None:
             arrays[f"error{number}"] = _vector(f"The error of {column.label}", column.error, np.float32, size)
-        column_heads.append({"label": column.label, "unit": column.unit, "signed": column.signed})
+        column_heads.append(
+            {
+                "label": column.label,
+                "unit": column.unit,
+                "signed": column.signed,
+                "optional": column.optional,
+            }
+        )
     if status is not None:
         arrays["status"] = _vector("status", status.codes, np.uint8, size)
 
