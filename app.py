@@ -18,7 +18,10 @@ page = st.navigation(
             st.Page("pages/sizing.py", title="Can LDP work here?", url_path="sizing"),
             st.Page("pages/mechanisms.py", title="Which randomiser?", url_path="mechanisms"),
             st.Page("pages/library.py", title="Which of two scenarios?", url_path="library"),
-        ]
+        ],
+        "Review": [
+            st.Page("pages/troubleshooting.py", title="What went wrong?", url_path="troubleshooting"),
+        ],
     },
     position="top",
 )

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from ldpcore.estimate import CORRECTIONS, true_variance_terms
-from ldpcore.mechanisms import Mechanism, make_mechanism
+from ldpcore.mechanisms import FrequencyOracle, make_mechanism
 from ldpcore.mechanisms.options import option_names
 from ldpcore.release import Release
 from ldpcore.release_files import csv_bytes
@@ -134,7 +134,7 @@ class Inversion:
         return total is not None and abs(total - 1) > 0.01
 
 
-def causes_for(mechanism: Mechanism) -> tuple[str, ...]:
+def causes_for(mechanism: FrequencyOracle) -> tuple[str, ...]:
     """Return the causes that this randomiser can show."""
     other = mechanism.name in _OTHER_ENCODING
     return tuple(cause for cause in CAUSES if cause != "scheme" or other)

@@ -87,7 +87,7 @@ def repeat_reports(release: Release, schedule: Schedule, *, cell: int | None = N
     planned = device_loss(epsilon, replace(schedule, memo=True), days=LIFETIME_DAYS, distinct_cells=1)
     spent = device_loss(epsilon, replace(schedule, memo=False), days=LIFETIME_DAYS)
     lines = (
-        Line("reports", "Reports in a week", (Cell(float(reports)), Cell(float(reports)))),
+        Line("reports", "Reports that are guessed from", (Cell(float(reports)), Cell(float(reports)))),
         Line(
             "guess",
             "The best guess names the phone's cell",

@@ -36,7 +36,9 @@ def themed(chart: Chart, tokens: Tokens, *, height: int) -> Chart:
     )
 
 
-def redraw_strip(draws: pd.DataFrame, *, truth: float, this_draw: int, floor: int, dark: bool) -> Chart:
+def redraw_strip(
+    draws: pd.DataFrame, *, truth: float, this_draw: int, floor: int | None, dark: bool
+) -> Chart:
     """Draw a cell's error bar in many redraws as upright bars against the truth.
 
     Parameters
@@ -49,7 +51,7 @@ def redraw_strip(draws: pd.DataFrame, *, truth: float, this_draw: int, floor: in
     this_draw
         The redraw the page shows.
     floor
-        Smallest number that may be published.
+        Smallest number that may be published; None leaves its line out.
     dark
         Whether the page is dark.
     """
@@ -80,7 +82,7 @@ def redraw_strip(draws: pd.DataFrame, *, truth: float, this_draw: int, floor: in
     )
     levels = {f"truth {thousands(truth)}": truth}
     # A floor far below the cell would press its error bars into a corner.
-    if draws["low"].min() - floor < 2 * (draws["high"].max() - draws["low"].min()):
+    if floor is not None and draws["low"].min() - floor < 2 * (draws["high"].max() - draws["low"].min()):
         levels[f"floor {thousands(floor)}"] = float(floor)
     lines = alt.Chart(pd.DataFrame({"level": levels.values(), "name": levels.keys()}))
     rules = lines.mark_rule(strokeWidth=1.2).encode(

@@ -33,7 +33,7 @@ _HEXAGON = "M10 .8 18 5.4v9.2L10 19.2 2 14.6V5.4Z"
 
 def legend_html(
     *,
-    scale: CountScale,
+    scale: CountScale | None,
     dark: bool,
     errors: ErrorScale | None = None,
     hatched: bool = True,
@@ -41,13 +41,15 @@ def legend_html(
     counts_label: str = "Devices per cell",
     counts_note: str = "Truth and Published share this scale.",
     error_label: str = "Published less truth, devices",
+    error_note: str = "Left of 0: too low. Right of 0: too high.",
+    open_top: bool = True,
 ) -> str:
     """Return the legend as HTML that needs no script and no style sheet.
 
     Parameters
     ----------
     scale
-        The scale that truth and estimate share.
+        The scale that truth and estimate share, or none where no panel shows counts.
     dark
         Whether the page is dark.
     errors
@@ -56,8 +58,10 @@ def legend_html(
         Whether any cell on the map is hatched.
     vsup
         Whether the estimates are drawn in the value-suppressing palette; its wedge is then added.
-    counts_label, counts_note, error_label
+    counts_label, counts_note, error_label, error_note
         What is counted, in words with the unit; shown as text, whatever they contain.
+    open_top
+        Whether values above the top of the scale are possible, and its last number says so.
 
     Returns
     -------
@@ -65,20 +69,27 @@ def legend_html(
         One block that wraps on a narrow screen.
     """
     theme = tokens(dark=dark)
-    counts = [
-        (float(scale.position(value)), thousands(value) + ("+" if value == scale.top else ""))
-        for value in scale.breaks
-    ]
-    note = "The colours of Truth." if vsup else counts_note
-    parts = [_block(counts_label, _bar("counts", counts, theme, dark=dark), theme, note)]
-    if vsup:
-        parts.append(_wedge(scale, theme, dark=dark))
-    parts.append(_swatches(theme, dark=dark, hatched=hatched))
+    parts = []
+    if scale is not None:
+        counts = [
+            (
+                float(scale.position(value)),
+                thousands(value) + ("+" if open_top and value == scale.top else ""),
+            )
+            for value in scale.breaks
+        ]
+        note = "The colours of Truth." if vsup else counts_note
+        parts.append(_block(counts_label, _bar("counts", counts, theme, dark=dark), theme, note))
+        if vsup:
+            parts.append(_wedge(scale, theme, dark=dark))
+    parts.append(
+        _swatches(theme, dark=dark, hatched=hatched, zero="counts" if scale is not None else "error")
+    )
     if errors is not None:
         limit = thousands(errors.limit)
         places = [(0.0, f"{MINUS}{limit}"), (0.5, "0"), (1.0, f"+{limit}")]
         bar = _bar("error", places, theme, dark=dark)
-        parts.append(_block(error_label, bar, theme, "Left of 0: too low. Right of 0: too high."))
+        parts.append(_block(error_label, bar, theme, error_note))
     style = (
         "display:flex;flex-wrap:wrap;gap:16px 32px;align-items:flex-start;font-size:14px;line-height:1.35;"
         f"font-variant-numeric:tabular-nums;color:{theme.text}"
@@ -168,11 +179,13 @@ def _hexagon(fill: str, theme: Tokens, *, hatched: bool = False) -> str:
     return _image(svg, 20, 20, "")
 
 
-def _swatches(theme: Tokens, *, dark: bool, hatched: bool) -> str:
+def _swatches(theme: Tokens, *, dark: bool, hatched: bool, zero: str) -> str:
+    """Return the swatches of what is no number; `zero` is the ramp whose zero is drawn."""
     rows = []
     if hatched:
         rows.append((_hexagon(theme.land, theme, hatched=True), "not published"))
-    rows.append((_hexagon(RAMPS["counts"].css(0, dark=dark), theme), "about zero"))
+    colour = RAMPS[zero].css(0 if zero == "counts" else RAMP_SIZE // 2, dark=dark)
+    rows.append((_hexagon(colour, theme), "about zero"))
     bare = (
         '<span style="width:18px;height:18px;margin:1px;border-radius:4px;flex:none;box-sizing:border-box;'
         f'background:{theme.land};border:1px solid {theme.coast}"></span>'

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
 import streamlit as st
 
 from ldpcore.release import Release
-from ldpcore.shapes import BoolArray
+from ldpcore.shapes import BoolArray, FloatArray
 from ldpcore.trips.cities import CITIES, city_land_geojson
 from ui import assets
-from ui.explore_map import STATUS_SENTENCES, Drawing, area_geojson, cell_bounds, draw
+from ui.explore_map import (
+    MAX_DRAWN,
+    STATUS_SENTENCES,
+    Drawing,
+    area_geojson,
+    cell_bounds,
+    draw,
+    drawable_parents,
+)
 from ui.hex_map import HexMapState, HoverColumn, HoverStatus, Panel, hex_map
 from ui.palettes import RAMPS, CountScale, count_scale
 
@@ -68,6 +77,15 @@ def estimate_map(release: Release, scale: CountScale, *, key: str, title: str, s
         hatched=drawing.hatched,
         status=HoverStatus(codes=drawing.status, labels=tuple(STATUS_SENTENCES.values())),
     )
+
+
+def on_drawing(release: Release, values: FloatArray) -> FloatArray:
+    """Return (m,) a column over the cells that the map draws: summed where it draws parents."""
+    domain = release.population.domain
+    if domain.size <= MAX_DRAWN:
+        return values
+    _, parents, parent_of = drawable_parents(domain)
+    return np.bincount(parent_of, weights=values, minlength=parents.size).astype(np.float64)
 
 
 def panels_map(

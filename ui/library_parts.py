@@ -34,7 +34,7 @@ from ui.number_words import thousands
 from ui.pipeline import get_figures, get_release
 
 DEFAULT_PAIR: Final = {"first": CURRENT, "second": f"library.{LIBRARY[1].slug}"}
-_UPLOAD: Final = "library_upload"
+_UPLOADS: Final = "_library_uploads"
 _SAID: Final = "_library_said"
 
 
@@ -234,18 +234,23 @@ def _import() -> None:
         st.file_uploader(
             "Scenario file (JSON)",
             type=["json"],
-            key=_UPLOAD,
+            key=_upload_key(),
             on_change=_take_file,
             max_upload_size=1,
             help=f"At most {MAX_BYTES // 1024} kB. It is read in this session's memory and added to the list below.",
         )
 
 
+def _upload_key() -> str:
+    return f"library_upload_{st.session_state.get(_UPLOADS, 0)}"
+
+
 def _take_file() -> None:
     state = st.session_state
-    upload = state.get(_UPLOAD)
+    upload = state.get(_upload_key())
     if upload is None:
         return
+    state[_UPLOADS] = state.get(_UPLOADS, 0) + 1  # an empty box, ready for another file
     try:
         name = add(read_scenario_file(upload.getvalue()))
     except ParameterError as error:

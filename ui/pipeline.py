@@ -6,9 +6,9 @@ a user's file belongs to that user: it is kept in the session and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import streamlit as st
 
@@ -22,6 +22,8 @@ from ldpcore.scenario import run_population
 from ldpcore.settings import Scenario
 from ldpcore.trips.table import TripTable
 from ui.run_cache import RunCache
+
+_Made = TypeVar("_Made")
 
 TRIPS_KEY: Final = "own_trips"
 AREA_KEY: Final = "own_area"
@@ -88,6 +90,12 @@ def get_figures(scenario: Scenario) -> Figures:
 
     figures: Figures = _runs(scenario).get(("figures", scenario), make)
     return figures
+
+
+def kept(scenario: Scenario, key: Hashable, make: Callable[[], _Made]) -> _Made:
+    """Return what a page worked out for a scenario, made if it is not there; kept where the scenario's runs are."""
+    made: _Made = _runs(scenario).get(("kept", key, scenario), make)
+    return made
 
 
 def get_measured_errors(scenario: Scenario, *, first: int, count: int) -> tuple[float, ...]:

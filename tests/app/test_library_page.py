@@ -162,7 +162,7 @@ def test_a_name_that_cannot_be_used_is_answered(name: str, words: str) -> None:
 
 
 def upload(app: AppTest, content: bytes) -> AppTest:
-    app.file_uploader(key="library_upload").set_value(("scenario.json", content, "application/json"))
+    app.file_uploader(key="library_upload_0").set_value(("scenario.json", content, "application/json"))
     return app.run()
 
 
