@@ -158,14 +158,14 @@ def check_floor(
     seen = int(wrong.max()) if by_cell else draws_wrong
     chance = float(binom.sf(seen - 1, redraws, alpha)) * (cells if by_cell else 1)
     passed = chance > FAILURE and unrecorded == 0
-    whom = "the most often published one of them" if by_cell else "any of them"
+    whom = "the most often published one" if by_cell else "one or more of them"
     return Check(
         ITEMS[4],
         passed,
         f"{redraws} redraws of {n:,} devices, {floor - 1:,} in each of {cells - 1:,} cells, one fewer than the floor of "
-        f"{floor:,}: {whom} was published in {seen} redraws, {100 * seen / redraws:.3g} %. Promised are at most "
+        f"{floor:,}: {whom} came out published in {seen} redraws, {100 * seen / redraws:.3g} %. Promised are at most "
         f"{100 * alpha:.3g} %, which give so many with a probability of {min(chance, 1):.2g}. "
-        f"{rows:,} rows were published, each with `at_least`, the devices in the cell with that confidence: "
+        f"{rows:,} rows were published, each with its at_least, the devices that are in the cell with that confidence: "
         f"{unrecorded} of them below the floor. How many devices really are in a cell no server can see.",
         {"redraws": redraws, "redraws_wrong": seen, "allowed": alpha, "rows": rows, "rows_below": unrecorded},
     )

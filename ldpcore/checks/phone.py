@@ -109,7 +109,7 @@ def check_generator(*, entry: Path | None = None, root: Path | None = None) -> C
     found = (
         "; ".join(reading.objections)
         if reading.objections
-        else "nothing else that draws, and no clock is read"
+        else "none; nothing else draws, and no clock is read"
     )
     draws = ", ".join(f"secrets.{name}" for name in reading.draws) or "nothing"
     return Check(

@@ -30,9 +30,6 @@ from ldpcore.device.randomiser import Client
 
 Kind = Literal["fresh", "memo", "replay", "silent"]
 
-AT_CAP = ("silent", "replay")
-"""What a phone can do with a new cell beyond its cap."""
-
 
 class Rules(Protocol):
     """What the phone needs of a schedule."""

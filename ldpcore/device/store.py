@@ -18,7 +18,6 @@ but are not erased.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 from dataclasses import dataclass, field
@@ -122,6 +121,9 @@ class FileStore:
     """
 
     def __init__(self, path: str | Path) -> None:
+        # Only here, so that a system without such locks can still simulate phones in memory.
+        import fcntl
+
         self._path = os.fspath(path)
         self._lock = os.open(self._path + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -28,6 +28,9 @@ Numbers take as many whole bytes as their greatest value needs.
 A server knows which mechanism and which domain it asked for. Reports of any other are refused and
 counted, never decoded with the wrong parameters; so are reports with a wrong length, padding bits set,
 numbers out of range, or a weight that an honest client has less than once in 10^9 times.
+
+A phone with a ledger sends a message: 16 random bytes, then the report, so that a server counts what arrives
+twice once (`ldpcore.device.inbox`). The id is no part of the report and is not stored with it.
 """
 
 from __future__ import annotations
@@ -41,10 +44,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ldpcore.device.ledger import Ledger
-from ldpcore.device.phone import AT_CAP, Phone, Rules
+from ldpcore.device.phone import Phone, Rules
 from ldpcore.device.randomiser import RANDOMISERS, Client
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms.base import Mechanism
+from ldpcore.schedule import AT_CAP
 from ldpcore.shapes import AnyArray, ByteArray
 
 FORMAT_VERSION = 1

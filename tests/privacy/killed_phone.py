@@ -1,8 +1,8 @@
 """Start a phone, kill it, start it again: `killed_phone.py FOLDER TIMES < client`.
 
-The client comes as JSON on standard input. Each child process confirms what is pending, then reports as
-fast as it can, from hour to hour, until it is killed after a few milliseconds. The server is a file to which messages
-are appended. Prints how many children were killed and how many cells a day has.
+The client comes as JSON on standard input. Each child process sends what is pending, then reports as fast as
+it can, from hour to hour, until it is killed somewhere in its first four reports. The server is a file to
+which messages are appended. Prints how many children were killed and how many cells a day has.
 """
 
 from __future__ import annotations
@@ -45,17 +45,34 @@ def live(folder: Path, client: Client) -> None:
         phone.sent(message.message_id)
 
 
+def wait_for(server: Path, size: int) -> float:
+    """Wait until the server has so many bytes; return the seconds since it had the first."""
+    began, patience = None, time.monotonic() + 120
+    while time.monotonic() < patience:
+        have = server.stat().st_size if server.exists() else 0
+        if have and began is None:
+            began = time.monotonic()
+        if have >= size:
+            return time.monotonic() - (began or 0)
+        time.sleep(0.001)
+    raise TimeoutError("the first phone sends nothing")
+
+
 def main(folder: Path, times: int) -> None:
     name, cells, settings, header = json.load(sys.stdin)
     client = Client(name, cells, settings, bytes.fromhex(header))
     # What runs on a phone needs none of the server's libraries.
     assert "numpy" not in sys.modules
-    killed = 0
-    for _ in range(times):
+    killed, pace = 0, 0.0
+    for turn in range(times):
         child = os.fork()
         if child == 0:
             live(folder, client)
-        time.sleep(0.001 + randbelow(29_000) / 1e6)
+        if turn == 0:
+            # The first lives for more than a day of reports, which also tells how fast this disk is.
+            pace = wait_for(folder / "server", 30 * (16 + len(client.report(0)))) / 30
+        else:
+            time.sleep(4 * pace * randbelow(10**6) / 10**6)
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         killed += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL

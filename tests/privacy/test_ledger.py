@@ -95,7 +95,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     """A disk in place of the machine's."""
     made = Disk()
     monkeypatch.setattr(store_module, "os", made)
-    monkeypatch.setattr(store_module, "fcntl", SimpleNamespace(flock=lambda *_: None, LOCK_EX=0, LOCK_NB=0))
+    monkeypatch.setattr("fcntl.flock", lambda *_: None)
     return made
 
 
@@ -208,6 +208,7 @@ def test_a_disk_that_fails_at_any_operation_costs_a_report_and_no_budget(
 # -- real processes, really killed -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_processes_killed_two_hundred_times_leave_the_ledger_right(tmp_path: Path) -> None:
     client = make_client(HASHED, VERSION)
     job = [client.mechanism, client.cells, dict(client.settings), client.header.hex()]
@@ -215,13 +216,13 @@ def test_processes_killed_two_hundred_times_leave_the_ledger_right(tmp_path: Pat
         [sys.executable, str(Path(__file__).with_name("killed_phone.py")), str(tmp_path), "200"],
         input=json.dumps(job).encode(),
         capture_output=True,
-        timeout=120,
+        timeout=300,
         check=False,
         cwd=Path(store_module.__file__).parents[2],
     )
     assert done.returncode == 0, done.stderr.decode()
     killed, cells = done.stdout.decode().split()
-    assert int(killed) == 200
+    assert int(killed) == 200, done.stderr.decode()
     size = 16 + len(client.report(0))
     log = (tmp_path / "server").read_bytes()
     messages = [log[start : start + size] for start in range(0, len(log), size)]
@@ -239,7 +240,8 @@ def test_processes_killed_two_hundred_times_leave_the_ledger_right(tmp_path: Pat
     assert life.account.fresh == len({message[16:] for message in messages})
     # Hours of one day are one epoch; each day visits the same number of cells.
     days = -(-life.account.reports // 24)
-    assert life.epochs == days
+    # A phone killed at midnight may have entered the day and reported nothing in it.
+    assert life.epochs in {days, life.account.reports // 24 + 1}
     assert life.account.fresh <= days * int(cells)
     assert life.account.reports > 24
     inbox = Inbox((HASHED, VERSION))
@@ -367,6 +369,21 @@ def test_a_copy_from_before_the_message_was_confirmed_sends_it_twice_and_spends_
 
 def test_a_start_that_was_interrupted_before_anything_was_written_is_no_loss() -> None:
     assert memory_phone(MemoryStore(), MemoryKeyStore(Anchor(new_key()))).answer(5, MONDAY).kind == "fresh"
+
+
+def test_an_old_epoch_leaves_no_cell_and_no_report_behind() -> None:
+    store, keys, reports = lived()
+    assert keys.anchor is not None
+    assert store.data is not None
+    before = unseal(keys.anchor.key, store.data)
+    assert all(report in before for report in reports)
+    phone = memory_phone(store, keys)
+    (new,) = [phone.report(7, MONDAY + WEEK)]
+    after = unseal(keys.anchor.key, store.data)
+    assert new is not None
+    assert new in after
+    assert not any(report[44:] in after for report in reports)
+    assert phone.ledger.distinct == 1
 
 
 def test_two_processes_cannot_keep_one_ledger(tmp_path: Path) -> None:

@@ -13,9 +13,12 @@ from ldpcore.device.inbox import Inbox
 from ldpcore.device.ledger import OUTBOX, Ledger
 from ldpcore.device.phone import Outcome, Phone
 from ldpcore.device.store import MemoryKeyStore, MemoryStore
-from ldpcore.device.wire import make_phone, read_header
+from ldpcore.device.wire import HEADER_BYTES, make_phone, read_header
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms import MECHANISMS, Mechanism, make_mechanism
+from ldpcore.privacy.audit import audit_mechanism
+from ldpcore.privacy.composition import device_loss
+from ldpcore.schedule import Schedule
 
 MONDAY = datetime(2026, 3, 2, 8)
 DAY = timedelta(days=1)
@@ -99,6 +102,34 @@ def test_a_day_of_288_reports_spends_288_or_one() -> None:
         assert device.phone.spent().reports == 288
 
 
+class Repeating:
+    """A new phone that is asked for payloads, as an audit does."""
+
+    def __init__(self, mechanism: Mechanism, *, memo: bool) -> None:
+        self.device = Device(mechanism, memo=memo)
+
+    def payload(self, cell: int | None) -> bytes:
+        (outcome,) = self.device.go(cell)
+        assert outcome.report is not None
+        return outcome.report[HEADER_BYTES:]
+
+
+@pytest.mark.slow
+def test_an_attack_on_three_reports_proves_no_more_than_one_epsilon_unless_they_are_fresh() -> None:
+    # The audit accuses an honest phone once in a million runs. A fresh one sends "cell 0" three times with
+    # probability (R / (R + 1))^3 = 0.547 against 0.006; by the exact law the bound stays below 1.5 with
+    # probability under 1e-12 (summed over both binomials, with twice as many events as there are).
+    mechanism = make_mechanism("grr", epsilon=1.5, domain_size=2)
+    memo, fresh = (
+        audit_mechanism(
+            mechanism, trials=1000, reports=3, new_device=lambda memo=memo: Repeating(mechanism, memo=memo)
+        )
+        for memo in (True, False)
+    )
+    assert memo.passed, memo.findings[0]
+    assert not fresh.passed
+
+
 # -- cap -------------------------------------------------------------------------------------------
 
 
@@ -127,6 +158,26 @@ def test_a_cap_that_was_lowered_keeps_old_answers_and_draws_no_new_one() -> None
     device.rules = Rules(cap=1)
     device.start()
     assert kinds(device.go(1, 2, 3, 4)) == ["memo", "memo", "memo", "silent"]
+
+
+@pytest.mark.parametrize(
+    ("days", "epoch_days", "cap", "a_day"), [(1, 1, 3, 5), (4, 3, 2, 1), (7, 7, 3, 2), (9, 2, 4, 1)]
+)
+def test_the_budget_on_the_pages_is_what_the_most_restless_phone_spends(
+    days: int, epoch_days: int, cap: int, a_day: int
+) -> None:
+    for memo in (True, False):
+        schedule = Schedule(reports_a_day=a_day, memo=memo, cap=cap, epoch_days=epoch_days)
+        spent = []
+        for first in range(epoch_days):
+            device = Device()
+            device.rules = schedule
+            phone = device.start()
+            for turn in range(days * a_day):
+                # Without a memo the phone that spends most stays where it is.
+                device.go(turn if memo else 7, at=MONDAY + DAY * (first + turn // a_day))
+            spent.append(phone.lifetime().account.epsilon)
+        assert max(spent) == device_loss(1.0, schedule, days=days).epsilon
 
 
 # -- versions --------------------------------------------------------------------------------------
