@@ -5,7 +5,8 @@ depends on the true count: leaving it out makes an interval of nominal 95 % cove
 The score interval (E. B. Wilson, *Probable Inference, the Law of Succession, and Statistical Inference*,
 1927) solves (estimate - count)^2 = z^2 (n V0 + count V1) for the count. Where few false supports are
 expected the normal law is not good enough and the exact test of Bin(count, p) + Bin(n - count, q) is
-inverted instead (C. J. Clopper, E. S. Pearson, 1934).
+inverted instead (C. J. Clopper, E. S. Pearson, 1934). A bound that must hold for thousands of cells at once lies
+far out in the tail, where the normal law fails much earlier than in an interval: it turns exact by a rule of its own.
 
 Nothing here clips an estimate or an interval: a clipped interval of an empty cell covers 97.5 %, not 95 %.
 """
@@ -16,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,9 @@ from ldpcore.mechanisms.oracle import FrequencyOracle
 from ldpcore.shapes import AnyArray, FloatArray
 
 NORMAL_ENOUGH = 20.0
-"""Variance n q (1 - q) of the false supports from which the normal law is trusted."""
+"""Variance n q (1 - q) of the false supports from which the normal law is trusted for an interval of one cell."""
+TAIL_TRUSTED = 1.1
+"""How many times the stated error of a one-sided bound the normal tail may be before the exact one is used."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,6 +56,8 @@ class Estimates:
         (d,) float64, one-sided lower bound, corrected for looking at many cells.
     exact_used
         Whether the intervals come from the exact law rather than the normal one.
+    exact_bound
+        Whether the lower bounds do.
     """
 
     estimate: FloatArray
@@ -61,16 +66,10 @@ class Estimates:
     ci_high: FloatArray
     at_least: FloatArray
     exact_used: bool
+    exact_bound: bool = False
 
 
-class _Levels(NamedTuple):
-    """Probabilities of error: each side of the two-sided interval, and the one-sided bound of a cell."""
-
-    each_side: float
-    one_sided: float
-
-
-Bounds: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+Interval: TypeAlias = tuple[FloatArray, FloatArray]
 
 CORRECTIONS: Mapping[str, Callable[[float, int], float]] = MappingProxyType(
     {
@@ -111,7 +110,8 @@ def estimate_counts(
     correction
         A key of `CORRECTIONS`.
     interval
-        A key of `INTERVALS`. "score" turns to the exact interval by itself where n q (1 - q) < 20.
+        A key of `INTERVALS`. "score" turns to the exact interval by itself where n q (1 - q) < 20, and to the exact
+        lower bound where `needs_exact_bound` says so.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def estimate_counts(
     alpha = 1 - checked_confidence(confidence)
     cell_level = _choose("correction", CORRECTIONS, correction)
     method = _choose("interval", INTERVALS, interval)
-    if method is _exact_bounds and not mechanism.pure:
+    if method is _exact_interval and not mechanism.pure:
         raise ParameterError(
             "interval",
             f"The exact interval needs a randomiser with one pair of probabilities p and q; {mechanism.name} has none. "
@@ -134,11 +134,22 @@ def estimate_counts(
     if n == 0:
         zeros = np.zeros_like(estimate)
         return Estimates(estimate, std_error, zeros, zeros.copy(), zeros.copy(), exact_used=False)
-    if method is _score_bounds and needs_exact(mechanism, n=n):
-        method = _exact_bounds
-    levels = _Levels(alpha / 2, cell_level(alpha, mechanism.domain_size))
-    low, high, at_least = method(mechanism, np.asarray(counts), n, levels)
-    return Estimates(estimate, std_error, low, high, at_least, exact_used=method is _exact_bounds)
+    if method is _score_interval and needs_exact(mechanism, n=n):
+        method = _exact_interval
+    level = cell_level(alpha, mechanism.domain_size)
+    bound_exact = method is _exact_interval or needs_exact_bound(mechanism, n=n, level=level)
+    observed = np.asarray(counts)
+    low, high = method(mechanism, observed, n, alpha / 2)
+    at_least = (_exact_bound if bound_exact else _score_bound)(mechanism, observed, n, level)
+    return Estimates(
+        estimate,
+        std_error,
+        low,
+        high,
+        at_least,
+        exact_used=method is _exact_interval,
+        exact_bound=bound_exact,
+    )
 
 
 def score_interval(
@@ -181,6 +192,29 @@ def needs_exact(mechanism: FrequencyOracle, *, n: int) -> bool:
     return q is not None and n * float(q * (1 - q)) < NORMAL_ENOUGH
 
 
+def needs_exact_bound(mechanism: FrequencyOracle, *, n: int, level: float) -> bool:
+    """Tell whether the normal tail understates the error of a one-sided bound.
+
+    False supports are skewed to the right where q is small. To first order (H. Cramér, 1938) the true tail beyond z
+    deviations is exp(z^3 skewness / 6) times the normal one; that may be `TAIL_TRUSTED` at most.
+
+    Parameters
+    ----------
+    mechanism
+        The randomiser; without p and q there is no exact law to turn to.
+    n
+        Number of reports, at least 1.
+    level
+        Probability of error of one cell's bound.
+    """
+    if mechanism.q is None:
+        return False
+    q = float(mechanism.q)
+    z = -float(ndtri(level))
+    skewness = (1 - 2 * q) / math.sqrt(n * q * (1 - q))
+    return needs_exact(mechanism, n=n) or (z > 0 and z**3 * skewness / 6 > math.log(TAIL_TRUSTED))
+
+
 def critical_value(
     confidence: float, *, correction: str = "none", cells: int = 1, two_sided: bool = True
 ) -> float:
@@ -217,43 +251,56 @@ def checked_confidence(confidence: float) -> float:
     return confidence
 
 
-def _exact_bounds(mechanism: FrequencyOracle, counts: AnyArray, n: int, levels: _Levels) -> Bounds:
-    """Clopper-Pearson bounds; whole numbers in [0, n]."""
+def _probabilities(mechanism: FrequencyOracle) -> tuple[float, float]:
     if mechanism.p is None or mechanism.q is None:
         raise ParameterError("interval", f"{mechanism.name} has no p and q")
-    p, q = float(mechanism.p), float(mechanism.q)
+    return float(mechanism.p), float(mechanism.q)
+
+
+def _exact_interval(mechanism: FrequencyOracle, counts: AnyArray, n: int, each_side: float) -> Interval:
+    """Clopper-Pearson interval; whole numbers in [0, n]."""
+    p, q = _probabilities(mechanism)
     return (
-        smallest_count_kept(counts, n=n, p=p, q=q, alpha=levels.each_side).astype(np.float64),
-        greatest_count_kept(counts, n=n, p=p, q=q, alpha=levels.each_side).astype(np.float64),
-        smallest_count_kept(counts, n=n, p=p, q=q, alpha=levels.one_sided).astype(np.float64),
+        smallest_count_kept(counts, n=n, p=p, q=q, alpha=each_side).astype(np.float64),
+        greatest_count_kept(counts, n=n, p=p, q=q, alpha=each_side).astype(np.float64),
     )
 
 
-def _score_bounds(mechanism: FrequencyOracle, counts: AnyArray, n: int, levels: _Levels) -> Bounds:
-    """Wilson-type bounds.
-
-    The lower bound is the count that the one-sided score test just keeps, so `at_least >= floor` says the
-    same as `estimate >= publication_threshold(floor)`.
-    """
-    estimate = mechanism.estimate(counts, n=n)
+def _score_interval(mechanism: FrequencyOracle, counts: AnyArray, n: int, each_side: float) -> Interval:
+    """Wilson-type interval."""
     base, slope = mechanism.variance_terms(counts, n=n)
-    low, high = score_interval(estimate, base=base, slope=slope, z=-float(ndtri(levels.each_side)), n=n)
-    z = -float(ndtri(levels.one_sided))
-    below, above = score_interval(estimate, base=base, slope=slope, z=abs(z), n=n)
+    estimate = mechanism.estimate(counts, n=n)
+    return score_interval(estimate, base=base, slope=slope, z=-float(ndtri(each_side)), n=n)
+
+
+def _exact_bound(mechanism: FrequencyOracle, counts: AnyArray, n: int, level: float) -> FloatArray:
+    """One-sided Clopper-Pearson bound; whole numbers in [0, n]."""
+    p, q = _probabilities(mechanism)
+    return smallest_count_kept(counts, n=n, p=p, q=q, alpha=level).astype(np.float64)
+
+
+def _score_bound(mechanism: FrequencyOracle, counts: AnyArray, n: int, level: float) -> FloatArray:
+    """Return the count that the one-sided score test just keeps.
+
+    So `at_least >= floor` says the same as `estimate >= publication_threshold(floor)`.
+    """
+    base, slope = mechanism.variance_terms(counts, n=n)
+    z = -float(ndtri(level))
+    below, above = score_interval(mechanism.estimate(counts, n=n), base=base, slope=slope, z=abs(z), n=n)
     # A confidence below one half asks for the upper root.
-    return low, high, below if z >= 0 else above
+    return below if z >= 0 else above
 
 
-INTERVALS: Mapping[str, Callable[[FrequencyOracle, AnyArray, int, _Levels], Bounds]] = MappingProxyType(
-    {"score": _score_bounds, "exact": _exact_bounds}
+INTERVALS: Mapping[str, Callable[[FrequencyOracle, AnyArray, int, float], Interval]] = MappingProxyType(
+    {"score": _score_interval, "exact": _exact_interval}
 )
-"""How intervals and lower bounds are made."""
+"""How intervals are made: interval(mechanism, counts, n, error probability of each side)."""
 
 
 def publication_threshold(
     mechanism: FrequencyOracle, *, n: int, floor: float, confidence: float, correction: str
 ) -> float:
-    """Return the estimate from which a cell can be published: floor + z sqrt(n V0 + floor V1).
+    """Return the estimate from which the score test publishes a cell: floor + z sqrt(n V0 + floor V1).
 
     Parameters
     ----------
@@ -303,16 +350,16 @@ def publication_probability(
     Returns
     -------
     Array
-        Probabilities, shape of `true_counts`: by the normal law, or exact where `needs_exact`.
+        Probabilities, shape of `true_counts`: by the normal law, or exact where `needs_exact_bound`.
     """
     true = np.asarray(true_counts, np.float64)
     floor = max(float(floor), 1.0)
     if n == 0:
         return np.zeros_like(true)
-    if needs_exact(mechanism, n=n) and mechanism.p is not None and mechanism.q is not None:
-        p, q = float(mechanism.p), float(mechanism.q)
-        level = _choose("correction", CORRECTIONS, correction)
-        alpha = level(1 - checked_confidence(confidence), mechanism.domain_size)
+    level = _choose("correction", CORRECTIONS, correction)
+    alpha = level(1 - checked_confidence(confidence), mechanism.domain_size)
+    if needs_exact_bound(mechanism, n=n, level=alpha):
+        p, q = _probabilities(mechanism)
         support = smallest_support_rejecting(math.ceil(floor) - 1, n=n, p=p, q=q, alpha=alpha)
         return upper_tail(support, true, n=n, p=p, q=q)
     z = _publication_quantile(mechanism, confidence, correction)

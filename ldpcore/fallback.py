@@ -28,7 +28,7 @@ from scipy.special import ndtri
 from ldpcore.binomial_sums import greatest_count_kept, smallest_count_kept
 from ldpcore.covariance import UNCORRELATED, has_region_variance, pair_terms, region_terms
 from ldpcore.errors import ParameterError
-from ldpcore.estimate import CORRECTIONS, Estimates, needs_exact, score_interval
+from ldpcore.estimate import CORRECTIONS, Estimates, needs_exact, needs_exact_bound, score_interval
 from ldpcore.hierarchy import CellTree, cell_tree, constrained_inference
 from ldpcore.mechanisms import Mechanism, make_mechanism
 from ldpcore.population import Population
@@ -317,14 +317,16 @@ def _with_bounds(
     mechanism = scenario_mechanism(scenario, population)
     p, q = mechanism.p, mechanism.q
     exact = sums and (needs_exact(mechanism, n=n) or scenario.interval == "exact")
-    if exact and p is not None and q is not None:
+    exact_bound = sums and (exact or needs_exact_bound(mechanism, n=n, level=level))
+    if exact_bound and p is not None and q is not None:
         fine = tree.leaves
         support = np.rint(estimate[fine] * float(p - q) + n * float(q)).astype(np.int64)
         law: dict[str, Any] = {"n": n, "p": float(p), "q": float(q)}
-        low[fine] = smallest_count_kept(support, **law, alpha=alpha / 2)
-        high[fine] = greatest_count_kept(support, **law, alpha=alpha / 2)
         at_least[fine] = smallest_count_kept(support, **law, alpha=level)
-    return Estimates(estimate, std_error, low, high, at_least, exact_used=exact)
+        if exact:
+            low[fine] = smallest_count_kept(support, **law, alpha=alpha / 2)
+            high[fine] = greatest_count_kept(support, **law, alpha=alpha / 2)
+    return Estimates(estimate, std_error, low, high, at_least, exact_used=exact, exact_bound=exact_bound)
 
 
 def _summed(scenario: Scenario, population: Population, tree: CellTree) -> NodeEstimates:

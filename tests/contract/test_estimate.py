@@ -15,10 +15,12 @@ from ldpcore.errors import ParameterError
 from ldpcore.estimate import (
     CORRECTIONS,
     INTERVALS,
+    Estimates,
     critical_value,
     estimate_counts,
     expected_false_publications,
     needs_exact,
+    needs_exact_bound,
     publication_probability,
     publication_threshold,
     score_interval,
@@ -109,7 +111,7 @@ def test_order_of_the_bounds(name: str, interval: str, correction: str) -> None:
 @pytest.mark.parametrize("floor", [0.0, 1.0, 50.0, 300.0])
 def test_lower_bound_is_the_inverse_of_the_publication_rule(name: str, floor: float) -> None:
     mechanism = make_mechanism(name, epsilon=2.0, domain_size=4000)
-    n = 200_000
+    n = 10**9 if name == "grr" else 200_000  # enough for the normal tail, see needs_exact_bound
     assert mechanism.q is not None
     # Supports around the threshold, one apart, so that both sides of it occur.
     threshold = publication_threshold(mechanism, n=n, floor=floor, confidence=0.95, correction="bonferroni")
@@ -138,6 +140,56 @@ def test_the_exact_interval_takes_over_by_itself() -> None:
     assert estimate_counts(mechanism, np.arange(5), n=100).exact_used
     assert not estimate_counts(mechanism, np.arange(5), n=100_000).exact_used
     assert estimate_counts(mechanism, np.arange(5), n=100_000, interval="exact").exact_used
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon", "n", "times"),
+    [
+        # By the exact binomial tail of an empty cell among 2,186, beside the level 0.05 / 2,186 of the normal bound.
+        ("oue", 6.0, 10_000, 6.8),
+        ("oue", 5.0, 30_000, 1.9),
+        ("grr", 6.0, 60_000, 6.4),
+        ("oue", 2.0, 10_000, 1.2),
+    ],
+)
+def test_the_bound_of_thousands_of_cells_keeps_its_level(
+    name: str, epsilon: float, n: int, times: float
+) -> None:
+    """The normal bound would be wrong `times` as often as stated; the one that is used never more than stated."""
+    mechanism = make_mechanism(name, epsilon=epsilon, domain_size=2186)
+    assert mechanism.p is not None
+    assert mechanism.q is not None
+    level = 0.05 / 2186
+    false_supports = binom(n, float(mechanism.q))
+
+    def chance(estimates: Estimates, supports: np.ndarray) -> float:
+        first = supports[estimates.at_least > 0][0]  # of an empty cell, to be thought not empty
+        return float(false_supports.sf(first - 1)) / level
+
+    middle = int(n * float(mechanism.q))
+    supports = middle + np.arange(2186)
+    used = estimate_counts(mechanism, supports, n=n)
+    assert used.exact_bound
+    assert not used.exact_used
+    assert 0.5 < chance(used, supports) <= 1
+    base, slope = mechanism.variance_terms(supports, n=n)
+    z = float(norm.isf(level))
+    normal, _ = score_interval(mechanism.estimate(supports, n=n), base=base, slope=slope, z=z, n=n)
+    first = supports[normal > 0][0]
+    assert float(false_supports.sf(first - 1)) / level == pytest.approx(times, rel=0.04)
+    # The prediction is about the bound that is used.
+    predicted = publication_probability(mechanism, np.zeros(1), n=n, floor=1)
+    assert predicted[0] / level == pytest.approx(chance(used, supports), rel=1e-6)
+
+
+def test_large_counts_keep_the_score_bound() -> None:
+    mechanism = make_mechanism("oue", epsilon=2.0, domain_size=2186)
+    assert needs_exact_bound(mechanism, n=50_000, level=0.05 / 2186)
+    assert not needs_exact_bound(mechanism, n=100_000, level=0.05 / 2186)
+    assert not needs_exact_bound(mechanism, n=5_000, level=0.05)
+    # Where q is one half nothing is skewed; where there is no q there is nothing exact.
+    assert not needs_exact_bound(make_mechanism("hrr", epsilon=2.0, domain_size=2186), n=100, level=1e-6)
+    assert not needs_exact_bound(make_mechanism("she", epsilon=2.0, domain_size=10), n=100, level=1e-6)
 
 
 def test_exact_and_score_agree_where_many_supports_are_expected() -> None:
