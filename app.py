@@ -4,7 +4,8 @@ import streamlit as st
 
 from ui.frame import apply_style, page_icon
 from ui.link import remember_link, start_session
-from ui.scenario import scenario_controls
+from ui.scenario import scenario_controls, unit_of
+from ui.schedule import get_schedule, standing_line
 
 st.set_page_config(page_title="LDP Atlas", page_icon=page_icon(), layout="wide", initial_sidebar_state="auto")
 apply_style()
@@ -26,6 +27,7 @@ page = st.navigation(
     position="top",
 )
 scenario = scenario_controls()
+st.html(standing_line(scenario, get_schedule(), unit=unit_of(scenario)))
 for problem in problems:
     st.warning(problem)
 page.run()

@@ -17,7 +17,6 @@ import streamlit as st
 
 from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.mechanisms import MECHANISMS, FrequencyOracle, option_names, parse_options
-from ldpcore.population import UNITS
 from ldpcore.release import Release
 from ldpcore.settings import DAYS, DEFAULT, QUERIES, RESOLUTIONS, Scenario
 from ldpcore.trips.cities import CITIES
@@ -396,13 +395,17 @@ def _publish(slots: dict[str, Any]) -> None:
     slots["interval"] = st.empty()
 
 
+def unit_of(scenario: Scenario) -> str:
+    """Return what one report's epsilon covers, a key of `UNITS`."""
+    return "device" if scenario.synthetic else str(st.session_state.get("own_unit", "trip"))
+
+
 def _budget(scenario: Scenario) -> None:
     heading("Budget")
-    unit = UNITS["device" if scenario.synthetic else st.session_state.get("own_unit", "trip")]
     meter = st.empty()
     with st.expander("How often a device reports"):
         schedule = schedule_controls()
-    meter.html(budget_meter(scenario, schedule, unit=unit))
+    meter.html(budget_meter(scenario, schedule, unit=unit_of(scenario)))
 
 
 def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:

@@ -11,9 +11,11 @@ from typing import Final
 import streamlit as st
 
 from ldpcore.errors import ParameterError
+from ldpcore.population import UNITS
 from ldpcore.privacy.composition import LIFETIME_DAYS, MEMO_CAVEAT, device_loss
 from ldpcore.schedule import AT_CAP, DEFAULT_SCHEDULE, Schedule
 from ldpcore.settings import Scenario
+from ldpcore.trips.cities import CITIES
 from ui.number_words import thousands
 
 SCHEDULE_KEY: Final = "schedule"
@@ -42,23 +44,41 @@ def budget_meter(scenario: Scenario, schedule: Schedule, *, unit: str) -> str:
     scenario, schedule
         What one report costs, and how often it is made.
     unit
-        What one report's epsilon covers, in words.
+        ``"device"`` or ``"trip"``, a key of `UNITS`. Where a file names no person, nothing bounds what a person spends,
+        and the meter says so instead of adding up.
     """
+    if unit == "trip":
+        return (
+            f'<p class="budget"><b>Total ε {scenario.epsilon:g}</b> for {escape(UNITS[unit])}.</p>'
+            '<p class="quiet">Nothing bounds what a person spends: each of their trips costs ε '
+            f"{scenario.epsilon:g}. A file with a column for the person makes the device the unit.</p>"
+        )
     losses = [(words, device_loss(scenario.epsilon, schedule, days=days)) for words, days in SPANS]
-    day = losses[0][1]
     rows = "".join(
         f'<tr><td>{words}</td><td title="{escape(loss.formula)}">{_total(loss.epsilon)}</td></tr>'
         for words, loss in losses
     )
-    head = (
-        f"<b>Total ε {_total(day.epsilon)}</b> for one device for one day: {thousands(day.reports)} reports."
-        if schedule.reports_a_day > 1
-        else f"<b>Total ε {scenario.epsilon:g}</b> for {escape(unit)}."
-    )
+    reports = schedule.reports_a_day
+    covered = f"one device for one day: {thousands(reports)} reports" if reports > 1 else UNITS[unit]
     caveat = "" if all(loss.pattern_hidden for _, loss in losses) else f" {MEMO_CAVEAT}"
     return (
-        f'<p class="budget">{head}</p><table class="meter"><caption>One device at most spends</caption>'
-        f'<tbody>{rows}</tbody></table><p class="quiet">{escape(_rule(schedule))}{escape(caveat)}</p>'
+        f'<p class="budget"><b>Total ε {_total(losses[0][1].epsilon)}</b> for {escape(covered)}.</p>'
+        f'<table class="meter"><caption>One device at most spends</caption><tbody>{rows}</tbody></table>'
+        f'<p class="quiet">{escape(_rule(schedule))}{escape(caveat)}</p>'
+    )
+
+
+def standing_line(scenario: Scenario, schedule: Schedule, *, unit: str) -> str:
+    """Return the line above every page as HTML: the total epsilon, its unit, the place and the seed."""
+    total, covered = scenario.epsilon, "one trip"
+    if unit == "device":
+        total, covered = device_loss(scenario.epsilon, schedule, days=1).epsilon, "one device for one day"
+    place = CITIES[scenario.city].label if scenario.city is not None else "your own file"
+    if not scenario.synthetic:
+        place = "your own file"
+    return (
+        f'<p class="standing"><b>Total ε {_total(total)}</b> for {covered}<span> · {escape(place)} · seed '
+        f"{scenario.seed}, redraw {scenario.draw}</span></p>"
     )
 
 
