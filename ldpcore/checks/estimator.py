@@ -22,7 +22,7 @@ DRAWS: Final = 400
 DEVICES: Final = 50
 REDRAWS: Final = 200
 
-_MOST_DEVICES = 10**12
+_MOST_DEVICES = 10**9
 _REFUSED_BY_CHANCE = 3
 """Honest reports have an impossible weight once in 10^9; four of a check's 20,000 do once in 10^20."""
 

@@ -258,6 +258,13 @@ def test_without_a_correction_the_promise_is_that_of_each_cell() -> None:
     assert check.figures["redraws_wrong"] < 25
 
 
+def test_an_epsilon_so_small_that_nothing_is_published_is_checked_in_reasonable_time() -> None:
+    check = check_floor(make_mechanism("ss", epsilon=1e-6, domain_size=5), rules=FLOOR, redraws=50)
+    assert check.passed, check.evidence
+    # Even a billion devices in one cell do not clear the floor; false publications are as rare as promised.
+    assert check.figures["rows"] < 25
+
+
 def test_the_promise_is_nearly_used_up_where_it_is_hardest_to_keep() -> None:
     check = check_floor(OUE, rules=FLOOR, redraws=4000)
     # 19 cells at level 0.05 / 20, one device short: 1 - (1 - 0.0025)^19 = 4.65 % in the normal law.
