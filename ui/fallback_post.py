@@ -27,7 +27,7 @@ from ui.fallback_runs import (
     quick_postprocessing,
 )
 from ui.fallback_words import mean_spread
-from ui.number_words import percent, plus_minus, round_significant, signed, thousands
+from ui.number_words import percent, plus_minus, round_significant, thousands, to_error
 from ui.pipeline import runs_of
 
 RULE: Final = (
@@ -133,10 +133,9 @@ def answer(groups: Sequence[CellGroup], found: Sequence[MeasuredBias], release: 
     group, bias = groups[place], float(best.sum_bias[place])
     held = int(truth[group.cells].sum())
     of = f", {percent(bias / held)} of the {thousands(held)} there" if held else ", where nobody is"
-    return (
-        f"{opening}, and shifts the sum over {_of(group)} by {signed(round_significant(bias, 3))} "
-        f"({plus_minus(round_significant(float(best.sum_bias_error[place])))}){of}."
-    )
+    error = float(best.sum_bias_error[place])
+    shift = f"{'+' if bias > 0 else ''}{to_error(bias, error)} {plus_minus(error)}"
+    return f"{opening}, and shifts the sum over {_of(group)} by {shift}{of}."
 
 
 def _of(group: CellGroup) -> str:

@@ -50,12 +50,16 @@ def headline(plain: Release, run: FallbackRelease) -> str:
     if total == 0:
         return f"{opening}, and no parent up to resolution {run.tree.resolutions[0]} can either."
     parts = [
-        f"{thousands(count)} {'by themselves' if level == fine else f'by resolution {level}'}"
+        f"{thousands(count)} {_itself(count) if level == fine else f'by resolution {level}'}"
         for level, count in sorted(run.answered.items(), reverse=True)
         if count
     ]
     by = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
     return f"{opening}; with parents {thousands(total)} are answered: {by}."
+
+
+def _itself(count: int) -> str:
+    return "by itself" if count == 1 else "by themselves"
 
 
 def no_fallback(plain: Release, reason: str) -> str:

@@ -153,6 +153,12 @@ def test_the_measured_bias_is_that_of_the_redraws_themselves(app: AppTest) -> No
         assert row["rmse"] == pytest.approx(np.mean(errors))
     shown = next(table.value for table in app.dataframe if "bias_error" in table.value)
     assert shown["bias"].tolist() == frame["bias"].round().tolist()
+    best = min((entry for entry in found if entry.name != "raw"), key=lambda entry: entry.rmse.mean())
+    sure = np.abs(best.sum_bias) / np.maximum(best.sum_bias_error, 1e-9)
+    sure[np.abs(best.sum_bias) < 0.5] = 0
+    words = next(entry.value for entry in app.markdown if entry.value.startswith("**Raw"))
+    assert f"{best.name} brings that to" in words
+    assert groups[int(np.argmax(sure))].label in words
 
 
 def test_a_control_recomputes_only_what_it_touches(monkeypatch: pytest.MonkeyPatch) -> None:
