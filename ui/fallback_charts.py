@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from ldpcore.fallback_measured import MeasuredFallback
@@ -16,7 +15,7 @@ from ui.fallback_words import METHOD_LABELS
 from ui.number_words import thousands, to_error
 from ui.palettes import tokens as tokens_of
 
-ROW_HEIGHT = 32
+ROW_HEIGHT = 36
 
 
 def answered_bars(measured: Sequence[MeasuredFallback], *, cells: int, dark: bool) -> Chart:
@@ -50,12 +49,17 @@ def answered_bars(measured: Sequence[MeasuredFallback], *, cells: int, dark: boo
             }
         )
     order = [METHOD_LABELS[entry.method] for entry in measured]
-    y = alt.Y("method:N", sort=order, title=None, axis=alt.Axis(labelLimit=170, grid=False, ticks=False))
+    y = alt.Y(
+        "method:N",
+        sort=order,
+        title=None,
+        axis=alt.Axis(labelLimit=170, grid=False, ticks=False, labelOverlap=False),
+    )
     levels = sorted({bar["level"] for bar in bars}, reverse=True)
     x_scale = alt.Scale(domain=[0, 1.02 * max(total["high"] for total in totals) or 1.0], nice=False)
     stacked = (
         alt.Chart(pd.DataFrame(bars))
-        .mark_bar(height=18, color=tokens.accent, stroke=tokens.page, strokeWidth=1)
+        .mark_bar(height=20, color=tokens.accent, stroke=tokens.page, strokeWidth=1)
         .encode(
             y=y,
             x=alt.X(
@@ -67,15 +71,23 @@ def answered_bars(measured: Sequence[MeasuredFallback], *, cells: int, dark: boo
             ),
             order=alt.Order("above:Q"),
             opacity=alt.Opacity(
-                "name:N",
-                title=None,
-                sort=[f"resolution {level}" for level in levels],
+                "level:O",
+                sort=levels,
                 scale=alt.Scale(
-                    domain=[f"resolution {level}" for level in levels],
-                    range=np.linspace(1.0, 0.3, len(levels)).tolist() if len(levels) > 1 else [1.0],
+                    domain=levels,
+                    range=[1.0, 0.3],  # the ends; Vega spreads the levels between them
                 ),
+                # In one row even on a phone, where names in full would be cut off.
                 legend=alt.Legend(
-                    orient="top", labelColor=tokens.text, labelFontSize=12, symbolType="square", columns=2
+                    title="Resolution",
+                    titleColor=tokens.text,
+                    titleFontWeight="normal",
+                    titleOrient="left",
+                    orient="top",
+                    labelColor=tokens.text,
+                    labelFontSize=12,
+                    symbolType="square",
+                    symbolSize=140,
                 ),
             ),
             tooltip=[
