@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -41,9 +42,9 @@ def test_one_click_on_the_start_page_opens_a_case(page: Page, app: Server) -> No
     strip, figures = page.locator(".st-key-strip"), page.locator(".figures")
     assert strip.bounding_box()["y"] > figures.bounding_box()["y"]
     page.get_by_role("button", name="District report").click()
+    expect(page).to_have_url(re.compile("mechanism=grr"), timeout=60_000)
     wait_until_painted(page)
     expect(page.locator("h1.headline")).to_contain_text("of 12 cells can be published")
-    assert "mechanism=grr" in page.url
 
 
 def test_two_maps_stand_side_by_side_and_the_pair_is_in_the_address(page: Page, app: Server) -> None:
@@ -58,8 +59,7 @@ def test_two_maps_stand_side_by_side_and_the_pair_is_in_the_address(page: Page, 
     page.get_by_role("combobox", name="B").click()
     page.get_by_role("option", name="Night-time demand (library)").click()
     expect(page.locator("h1.headline")).to_contain_text("B (Night-time demand)", timeout=60_000)
-    settle(page)
-    assert "second=library.night" in page.url
+    expect(page).to_have_url(re.compile("second=library.night"), timeout=60_000)
 
 
 def test_a_scenario_goes_out_as_a_file_and_comes_back(page: Page, app: Server, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_failure_is_switched_on_and_off(page: Page, app: Server) -> None:
     page.get_by_text("Reproduce it").click()
     expect(page.locator("h1.headline")).to_contain_text("Mended", timeout=60_000)
     wait_until_painted(page)
-    assert "off=1" in page.url
+    expect(page).to_have_url(re.compile("off=1"), timeout=60_000)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
