@@ -24,7 +24,8 @@ from functools import singledispatch
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom, poisson
+from scipy.special import gammaln
+from scipy.stats import binom
 
 from ldpcore.errors import ParameterError
 from ldpcore.guessing import MEASURED, best_guess
@@ -121,11 +122,9 @@ def _direct(mechanism: GeneralizedRandomizedResponse, reports: int) -> float | N
         return None
     own = binom(reports, p)
     first, last = max(int(own.ppf(_NEGLIGIBLE)), 1), int(own.isf(_NEGLIGIBLE))
-    total = sum(
-        float(own.pmf(named)) * _not_overtaken(reports - named, others, named)
-        for named in range(first, last + 1)
-    )
-    return min(total, 1.0)
+    named = np.arange(first, last + 1)
+    alone = [_not_overtaken(reports - times, others, times) for times in named.tolist()]
+    return min(float(own.pmf(named) @ np.array(alone)), 1.0)
 
 
 def _not_overtaken(reports: int, cells: int, limit: int) -> float:
@@ -143,30 +142,38 @@ def _not_overtaken(reports: int, cells: int, limit: int) -> float:
     rate = reports / cells
     size = 1 << (4 * (reports + limit) + 256).bit_length()
     law = np.zeros(size)
-    law[:limit] = poisson.pmf(np.arange(limit), rate)
+    law[:limit] = np.exp(_poisson_log(np.arange(limit), rate))
     below = np.fft.rfft(law)
-    place = np.arange(below.size)
-    at = float(poisson.pmf(limit, rate)) * np.exp(-2j * np.pi * (place * limit % size) / size)
-    scale = poisson.logpmf(reports, reports) + math.log(size)
-    if cells * abs(at[0]) > _RARE_TIES:
-        turn = 2j * np.pi * (place * (reports + limit) % size) / size - scale
-        both = _power(below + at, cells + 1, turn) - _power(below, cells + 1, turn)
-        return float(min(max(both / ((cells + 1) * abs(at[0])), 0.0), 1.0))
+    at = math.exp(_poisson_log(limit, rate))
+    scale = float(_poisson_log(reports, reports)) + math.log(size)
+    if cells * at > _RARE_TIES:
+        turned = np.exp(-2j * np.pi * (np.arange(below.size) * limit % size) / size)
+        place = reports + limit
+        both = _power(below + at * turned, cells + 1, place, scale) - _power(below, cells + 1, place, scale)
+        return min(max(both / ((cells + 1) * at), 0.0), 1.0)
     chance, weight = 0.0, 1.0
     for ties in range(min(_FEW_TIES, reports // limit, cells) + 1):
-        turn = 2j * np.pi * (place * (reports - ties * limit) % size) / size - scale
-        chance += weight * _power(below, cells - ties, turn) / (ties + 1)
-        weight *= (cells - ties) / (ties + 1) * abs(at[0])
+        chance += weight * _power(below, cells - ties, reports - ties * limit, scale) / (ties + 1)
+        weight *= (cells - ties) / (ties + 1) * at
     return min(max(chance, 0.0), 1.0)
 
 
-def _power(transform: AnyArray, exponent: int, turn: AnyArray) -> float:
-    """Return one place of the inverse transform of a power; `turn` is the log of the factors of that place."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = exponent * np.log(transform) + turn
-        # Almost all frequencies of a sum of many numbers are zero to any accuracy.
-        kept = np.flatnonzero(logs.real > _LOG_NEGLIGIBLE)
-    parts = np.exp(logs[kept]).real
+def _poisson_log(count: npt.ArrayLike, rate: float) -> FloatArray:
+    """Return the log-probability of Poisson counts; a third of the time of scipy's, which checks more."""
+    return np.asarray(
+        np.asarray(count) * math.log(rate) - rate - gammaln(np.asarray(count) + 1.0), np.float64
+    )
+
+
+def _power(transform: AnyArray, exponent: int, place: int, scale: float) -> float:
+    """Return one place of the inverse transform of a power, over e^scale."""
+    if exponent == 0:
+        return float(place == 0) * 2 * (transform.size - 1) * math.exp(-scale)
+    # Almost all frequencies of a sum of many numbers are zero to any accuracy.
+    kept = np.flatnonzero(np.abs(transform) > math.exp((scale + _LOG_NEGLIGIBLE) / exponent))
+    size = 2 * (transform.size - 1)
+    logs = exponent * np.log(transform[kept]) + 2j * np.pi * (kept * place % size) / size - scale
+    parts = np.exp(logs).real
     ends = (kept == 0) | (kept == transform.size - 1)
     return float(2 * parts.sum() - parts[ends].sum())
 
