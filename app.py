@@ -20,6 +20,9 @@ page = st.navigation(
             st.Page("pages/mechanisms.py", title="Which randomiser?", url_path="mechanisms"),
             st.Page("pages/library.py", title="Which of two scenarios?", url_path="library"),
         ],
+        "Learn": [
+            st.Page("pages/device.py", title="What does a week of reports give away?", url_path="device"),
+        ],
         "Review": [
             st.Page("pages/troubleshooting.py", title="What went wrong?", url_path="troubleshooting"),
         ],

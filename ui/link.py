@@ -47,6 +47,10 @@ EXTRA_PARAMS: Final = (
     "watch",
     "fall_back",
     "coarsest",
+    "phone",
+    "days",
+    "prior",
+    "after",
 )
 """Choices of the view that a link carries beside the scenario.
 
