@@ -203,8 +203,7 @@ STATEMENTS: Final[Mapping[str, Statement]] = MappingProxyType(
         "shuffle_delta": Statement(
             "Delta after shuffling",
             "Probability with which the guarantee after shuffling may fail.",
-            "privacy_loss.privacy_parameters.delta",
-            _CLIENTS,
+            group=_CLIENTS,
             read=_small_probability,
         ),
         "singling_out": Statement(

@@ -1,0 +1,174 @@
+"""The reviewer's report: what is promised, by which code, with what evidence, and what is not protected.
+
+Each sentence is computed at that moment, the user's own words, or "not addressed". The same scenario, schedule,
+statements and level give the same report, byte for byte save the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from threading import Event
+
+import ldpcore
+from ldpcore.population import Population, population_of
+from ldpcore.review import checks, limits, promise, use
+from ldpcore.review.evidence import LEVELS, Evidence, Progress, ReviewCancelled, gather
+from ldpcore.review.facts import Facts
+from ldpcore.review.label import label
+from ldpcore.review.registry import registry_of
+from ldpcore.review.report import NOT_ADDRESSED, Claim, Report, Section, Table
+from ldpcore.review.words import rounded
+from ldpcore.schedule import DEFAULT_SCHEDULE, Schedule
+from ldpcore.settings import Scenario
+from ldpcore.statements import STATEMENTS, checked_statements
+
+__all__ = [
+    "LEVELS",
+    "Claim",
+    "Evidence",
+    "Report",
+    "ReviewCancelled",
+    "Section",
+    "Table",
+    "compose",
+    "gather",
+    "review",
+]
+
+SECTIONS: tuple[Callable[[Facts], Section], ...] = (
+    promise.purpose,
+    promise.trust,
+    promise.unit,
+    promise.randomiser,
+    promise.domain,
+    promise.composition,
+    promise.shuffling,
+    use.justification,
+    use.utility,
+    use.suppression,
+    use.postprocessing,
+    checks.audit,
+    checks.generator,
+    checks.reconstruction,
+    checks.poisoning,
+    limits.unprotected,
+    limits.hazards,
+    limits.legal,
+    limits.context,
+)
+"""Between the label and the open risks, in the order of reading."""
+
+
+def review(
+    scenario: Scenario,
+    *,
+    schedule: Schedule = DEFAULT_SCHEDULE,
+    statements: Mapping[str, str] | None = None,
+    level: str = "quick",
+    population_at: Callable[[Scenario], Population] = population_of,
+    progress: Progress = lambda done, total, sentence: None,  # noqa: ARG005
+    cancelled: Event | None = None,
+    now: datetime | None = None,
+) -> Report:
+    """Try, measure and write: the whole report of a scenario.
+
+    Parameters
+    ----------
+    scenario
+        Every setting of the run.
+    schedule
+        When devices report.
+    statements
+        The user's own words by name of `ldpcore.statements.STATEMENTS`.
+    level
+        A key of `LEVELS`.
+    population_at
+        Makes the devices of a scenario; one that reads a user's file closes over it.
+    progress
+        Called with steps done, steps in all, and what is done next.
+    cancelled
+        Set it to stop.
+    now
+        Time of the report; by default the clock's.
+
+    Raises
+    ------
+    ParameterError
+        If a setting or a statement can't be used, named in the error.
+    ReviewCancelled
+        If `cancelled` was set.
+    """
+    usable = checked_statements(statements or {})
+    evidence = gather(
+        scenario, level=level, population_at=population_at, progress=progress, cancelled=cancelled
+    )
+    return compose(evidence, schedule=schedule, statements=usable, now=now)
+
+
+def compose(
+    evidence: Evidence,
+    *,
+    schedule: Schedule = DEFAULT_SCHEDULE,
+    statements: Mapping[str, str] | None = None,
+    now: datetime | None = None,
+) -> Report:
+    """Write a report from evidence that was gathered; quick, so a changed statement costs no new run.
+
+    Parameters as for `review`.
+    """
+    facts = Facts(evidence, schedule, checked_statements(statements or {}))
+    written = [make(facts) for make in SECTIONS]
+    signature = limits.signoff(facts)
+    open_points = _open_points([*written, signature], facts)
+    supported = _supported(evidence)
+    verdict = _verdict(facts, supported=supported, open_points=open_points)
+    registry, gaps = registry_of(facts)
+    return Report(
+        title=f"Privacy review: {facts.statements.get('name', facts.population.area.label)}",
+        verdict=verdict,
+        supported=supported,
+        sections=(label(facts, verdict, open_points), *written, limits.risks(facts, open_points), signature),
+        registry=registry,
+        registry_gaps=gaps,
+        banner=promise.SYNTHETIC if evidence.scenario.synthetic else promise.OWN_FILE,
+        level=evidence.level,
+        configuration=facts.configuration,
+        version=ldpcore.__version__,
+        created=(now or datetime.now(tz=UTC)).isoformat(timespec="seconds"),
+    )
+
+
+def _supported(evidence: Evidence) -> bool:
+    """Tell whether every check of this run agrees with the claim."""
+    return (
+        evidence.audit.live_passed
+        and evidence.audit.replica.passed
+        and not evidence.generator.objections
+        and evidence.mechanism.epsilon_effective <= evidence.scenario.epsilon
+        and evidence.refused is not None
+    )
+
+
+def _open_points(sections: list[Section], facts: Facts) -> tuple[str, ...]:
+    """Return what nobody addressed, once each, in the order of reading."""
+    points = [
+        claim.about for section in sections for claim in section.statements if claim.source == NOT_ADDRESSED
+    ]
+    if "open_risks" not in facts.statements:
+        points.append(STATEMENTS["open_risks"].label)
+    return tuple(dict.fromkeys(points))
+
+
+def _verdict(facts: Facts, *, supported: bool, open_points: tuple[str, ...]) -> str:
+    scenario = facts.scenario
+    claim = f"one report has a privacy loss of at most ε = {scenario.epsilon:g}"
+    count = len(open_points)
+    still = f"{count} points are not addressed" if count != 1 else "one point is not addressed"
+    if not supported:
+        return f"No: a check of this run contradicts the claim that {claim}; see what failed. {still[0].upper()}{still[1:]}."
+    text = (
+        f"The claim that {claim} is supported: the exact probabilities imply {rounded(facts.mechanism.epsilon_effective, 6)}, and the "
+        "attack on the client found nothing against it."
+    )
+    return f"{text} {still[0].upper()}{still[1:]}." if count else f"{text} Every point has a statement."

@@ -1,0 +1,148 @@
+"""The trust diagram: who stands between a phone and the public, drawn as SVG in black on white."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Final, NamedTuple
+
+from ldpcore.review.report import Table
+
+
+class Party(NamedTuple):
+    """One party of the diagram.
+
+    Parameters
+    ----------
+    name
+        Who.
+    lines
+        What it sees, in two short lines for the drawing.
+    sees, held_back, not_defended
+        For the table: what it sees, what keeps it from more, and what is not defended against it.
+    """
+
+    name: str
+    lines: tuple[str, str]
+    sees: str
+    held_back: str
+    not_defended: str
+
+
+DEVICE: Final = Party(
+    "Device",
+    ("the true cell,", "before the coins"),
+    "the true cell, and what was remembered of earlier reports",
+    "nothing: the phone and its client are trusted",
+    "a client that was changed, other apps, whoever holds the unlocked phone",
+)
+NETWORK: Final = Party(
+    "Network",
+    ("address, time, size;", "not the report, if encrypted"),
+    "that a phone reports, when, from which address, and the size",
+    "transport encryption, which is outside this program; the size is the same for every cell",
+    "that somebody takes part, and when: times that depend on a place give the place away",
+)
+SHUFFLER: Final = Party(
+    "Shuffler",
+    ("single reports,", "and who sent them"),
+    "single randomised reports with their senders, unless they are sealed for the server",
+    "the randomiser: what it sees is already ε-private",
+    "collusion with the server: then only the local guarantee is left",
+)
+SERVER: Final = Party(
+    "Server",
+    ("single reports", "after the coins"),
+    "every randomised report, and with it whatever arrives beside it: address, account, time",
+    "the randomiser: ε bounds what a report says",
+    "linking the reports of one phone, reports that others forge, code it sends to web clients",
+)
+SERVER_SHUFFLED: Final = SERVER._replace(
+    lines=("a batch of reports", "without senders"),
+    sees="the reports of a batch in random order, without senders",
+)
+ANALYST: Final = Party(
+    "Analyst",
+    ("counts and", "estimates"),
+    "support counts and estimates of every cell, also of those that are held back",
+    "the same ε: what is computed from reports adds no loss",
+    "taking noise for signal",
+)
+PUBLIC: Final = Party(
+    "Public",
+    ("published cells", "with error bars"),
+    "published cells with their error bars",
+    "the same ε; holding cells back protects readers from noise, not devices",
+    "joining the map with other releases about the same people",
+)
+
+
+def parties(*, shuffler: bool) -> tuple[Party, ...]:
+    """Return everybody from the phone to the public."""
+    middle = (SHUFFLER, SERVER_SHUFFLED) if shuffler else (SERVER,)
+    return (DEVICE, NETWORK, *middle, ANALYST, PUBLIC)
+
+
+def trust_table(*, shuffler: bool) -> Table:
+    """Return the diagram in words."""
+    rows = tuple(
+        (party.name, party.sees, party.held_back, party.not_defended) for party in parties(shuffler=shuffler)
+    )
+    return Table(("party", "sees at most", "kept from more by", "not defended against"), rows)
+
+
+_BOX_WIDTH, _BOX_HEIGHT, _GAP, _TOP, _EDGE = 136, 74, 34, 40, 4
+
+
+def draw_trust(*, shuffler: bool, font: str = "Libertinus Serif, Source Sans 3, sans-serif") -> str:
+    """Return the diagram as SVG, black on white, with a title that says what it shows."""
+    shown = parties(shuffler=shuffler)
+    width = len(shown) * _BOX_WIDTH + (len(shown) - 1) * _GAP + 2 * _EDGE
+    height = _TOP + _BOX_HEIGHT + 30
+    words = "; ".join(f"{party.name} sees {' '.join(party.lines)}" for party in shown)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" font-family="{escape(font)}" font-size="12">',
+        f"<title>{escape(words)}</title>",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+    ]
+    middle = _TOP + _BOX_HEIGHT / 2
+    for place, party in enumerate(shown):
+        left = _EDGE + place * (_BOX_WIDTH + _GAP)
+        dash = "" if place == 0 else ' stroke-dasharray="5 3"'
+        stroke = 2 if place == 0 else 1.2
+        parts.append(
+            f'<rect x="{left}" y="{_TOP}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="6" fill="#ffffff" '
+            f'stroke="#1b2733" stroke-width="{stroke}"{dash}/>'
+        )
+        centre = left + _BOX_WIDTH / 2
+        parts.append(_text(centre, _TOP + 22, party.name, weight="bold", size=14))
+        parts += [_text(centre, _TOP + 43 + 15 * row, line) for row, line in enumerate(party.lines)]
+        if place:
+            parts.append(_arrow(left - _GAP, left - 2, middle))
+    wall = _EDGE + _BOX_WIDTH + _GAP / 2
+    parts += [
+        f'<line x1="{wall}" x2="{wall}" y1="22" y2="{height - 4}" stroke="#1b2733" stroke-width="2"/>',
+        _text(wall, 15, "the randomiser", weight="bold"),
+        _text(_EDGE + _BOX_WIDTH / 2, height - 8, "trusted"),
+        _text(
+            (wall + width) / 2,
+            height - 8,
+            "not trusted: sees nothing that ε does not bound, save what arrives beside a report",
+        ),
+        "</svg>",
+    ]
+    return "".join(parts)
+
+
+def _text(x: float, y: float, text: str, *, weight: str = "normal", size: int = 12) -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" text-anchor="middle" font-weight="{weight}" font-size="{size}" fill="#1b2733">'
+        f"{escape(text)}</text>"
+    )
+
+
+def _arrow(start: float, end: float, y: float) -> str:
+    return (
+        f'<line x1="{start:g}" x2="{end - 6:g}" y1="{y:g}" y2="{y:g}" stroke="#1b2733" stroke-width="1.2"/>'
+        f'<polygon points="{end:g},{y:g} {end - 8:g},{y - 4:g} {end - 8:g},{y + 4:g}" fill="#1b2733"/>'
+    )

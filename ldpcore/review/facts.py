@@ -1,0 +1,121 @@
+"""What every section reads: the evidence, the schedule, the user's words, and the commands that repeat a figure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import ldpcore
+from ldpcore.mechanisms import Mechanism
+from ldpcore.population import Population
+from ldpcore.release import Release
+from ldpcore.review.evidence import Evidence
+from ldpcore.schedule import Schedule
+from ldpcore.settings import Scenario
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Facts:
+    """All that a report is written from.
+
+    Parameters
+    ----------
+    evidence
+        What was tried and measured.
+    schedule
+        When devices report.
+    statements
+        The user's own words, checked.
+    """
+
+    evidence: Evidence
+    schedule: Schedule
+    statements: Mapping[str, str]
+
+    @property
+    def scenario(self) -> Scenario:
+        """Every setting of the run."""
+        return self.evidence.scenario
+
+    @property
+    def release(self) -> Release:
+        """The run."""
+        return self.evidence.release
+
+    @property
+    def population(self) -> Population:
+        """What the devices hold."""
+        return self.evidence.population
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The randomiser."""
+        return self.evidence.mechanism
+
+    @property
+    def noun(self) -> str:
+        """What reports once, as many: devices or trips."""
+        return f"{self.population.unit}s"
+
+    @property
+    def configuration(self) -> str:
+        """SHA-256 of every setting of the run and the schedule, and of the package's version."""
+        settings = {
+            "version": ldpcore.__version__,
+            "scenario": self.scenario.to_dict(),
+            "schedule": self.schedule.to_dict(),
+        }
+        text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    # -- how to repeat a figure ------------------------------------------------------------------
+
+    @property
+    def run_command(self) -> str:
+        """The command that makes the run again."""
+        return self.scenario.to_command()
+
+    @property
+    def review_command(self) -> str:
+        """The command that makes the report again."""
+        words = self.scenario.to_command().replace("ldpcore run", "ldpcore review", 1)
+        extra = ["--level", self.evidence.level, *schedule_words(self.schedule)]
+        return f"{words} {shlex.join(extra)} --json"
+
+    @property
+    def audit_command(self) -> str:
+        """The command that attacks the client with its own coins."""
+        audit, scenario = self.evidence.audit, self.scenario
+        words = ["python", "-m", "ldpcore", "audit", "--mechanism", scenario.mechanism]
+        words += ["--epsilon", repr(scenario.epsilon), "--domain-size", str(audit.cells)]
+        words += ["--trials", str(audit.replica.trials)]
+        if scenario.options:
+            words += ["--options", ",".join(f"{name}={value}" for name, value in scenario.options)]
+        return shlex.join(words)
+
+    def page(self, name: str) -> str:
+        """Return the link to a page with these settings, relative to the dashboard."""
+        params = {**self.scenario.to_params(), **self.schedule.to_params()}
+        return f"/{name}?{urlencode(params)}" if params else f"/{name}"
+
+
+def schedule_words(schedule: Schedule) -> list[str]:
+    """Return the words of a command line that say when devices report; none for what is the default."""
+    default = Schedule()
+    words: list[str] = []
+    for name, option in (
+        ("reports_a_day", "--reports-a-day"),
+        ("cap", "--cap"),
+        ("epoch_days", "--epoch-days"),
+        ("at_cap", "--at-cap"),
+    ):
+        value = getattr(schedule, name)
+        if value != getattr(default, name):
+            words += [option, str(value)]
+    if schedule.memo != default.memo:
+        words.append("--memo" if schedule.memo else "--no-memo")
+    return words

@@ -1,0 +1,68 @@
+"""A report as one HTML page: everything in it, nothing fetched, every text escaped by the template."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ldpcore.review.report import COMPUTED, NOT_ADDRESSED, USER, Report, Section
+
+_FOLDER: Final = Path(__file__).resolve().parent / "templates"
+_MARKS: Final = {COMPUTED: "computed", USER: "user", NOT_ADDRESSED: "open"}
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["trusted"] = _trusted
+    environment.globals["marks"] = _MARKS
+    return environment
+
+
+def _trusted(svg: str) -> Markup:
+    """Pass a drawing of our own through; it holds no text of the user's."""
+    return Markup(svg)  # noqa: S704 - made by ldpcore.review.diagram, which escapes what it writes
+
+
+@lru_cache(maxsize=2)
+def style(*, page: bool) -> str:
+    """Return the style of sections, and with `page` that of the document around them."""
+    names = ("review.css", "section.css") if page else ("section.css",)
+    # The print rules of the page come last, over those of its sections.
+    parts = [(_FOLDER / name).read_text(encoding="utf-8") for name in reversed(names)]
+    return "\n".join(parts)
+
+
+def section_html(section: Section, *, skip_label_text: bool = False) -> str:
+    """Return one section without its heading, every text in it escaped.
+
+    Parameters
+    ----------
+    section
+        The section.
+    skip_label_text
+        Whether the verdict of the label is left out, where it stands above already.
+    """
+    template = _environment().get_template("section.html.j2")
+    return template.render(section=section, skip_label_text=skip_label_text)
+
+
+def report_html(report: Report) -> str:
+    """Return the whole report as a page that asks no other host for anything."""
+
+    def section_body(section: Section) -> Markup:
+        return Markup(section_html(section, skip_label_text=True))  # noqa: S704 - escaped by its template
+
+    template = _environment().get_template("review.html.j2")
+    text: str = template.render(
+        report=report,
+        style=Markup(style(page=True)),  # noqa: S704 - a file of ours
+        section_body=section_body,
+    )
+    return text
