@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from ldpcore import cli_decide, cli_device, cli_library, cli_reports
+from ldpcore import cli_decide, cli_device, cli_library, cli_reports, cli_review
 from ldpcore.cli_library import ScenarioOption, run_file
 from ldpcore.console import (
     AreaOption,
@@ -64,6 +64,7 @@ app.add_typer(cli_reports.app)
 app.add_typer(cli_decide.app)
 app.add_typer(cli_library.app)
 app.add_typer(cli_device.app)
+app.add_typer(cli_review.app)
 
 
 def main(arguments: Sequence[str]) -> int:

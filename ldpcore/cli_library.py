@@ -22,7 +22,19 @@ ScenarioOption = Annotated[
     typer.Option("--scenario", help="Scenario file (JSON) that holds every setting; saved by the dashboard."),
 ]
 _BESIDE: Final = frozenset(
-    {"scenario", "trips", "zones", "crs", "column", "out", "as_json", "method", "coarsest"}
+    {
+        "scenario",
+        "trips",
+        "zones",
+        "crs",
+        "column",
+        "out",
+        "as_json",
+        "method",
+        "coarsest",
+        "level",
+        "statements",
+    }
 )
 """Options of `run` that say where a file lies or what comes out, and so may stand beside a scenario file."""
 _ENDINGS: Final = (".json", ".csv")

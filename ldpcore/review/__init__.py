@@ -48,6 +48,7 @@ SECTIONS: tuple[Callable[[Facts], Section], ...] = (
     use.utility,
     use.suppression,
     use.postprocessing,
+    checks.checklist,
     checks.audit,
     checks.generator,
     checks.reconstruction,
@@ -101,15 +102,19 @@ def review(
     """
     usable = checked_statements(statements or {})
     evidence = gather(
-        scenario, level=level, population_at=population_at, progress=progress, cancelled=cancelled
+        scenario,
+        schedule=schedule,
+        level=level,
+        population_at=population_at,
+        progress=progress,
+        cancelled=cancelled,
     )
-    return compose(evidence, schedule=schedule, statements=usable, now=now)
+    return compose(evidence, statements=usable, now=now)
 
 
 def compose(
     evidence: Evidence,
     *,
-    schedule: Schedule = DEFAULT_SCHEDULE,
     statements: Mapping[str, str] | None = None,
     now: datetime | None = None,
 ) -> Report:
@@ -117,7 +122,7 @@ def compose(
 
     Parameters as for `review`.
     """
-    facts = Facts(evidence, schedule, checked_statements(statements or {}))
+    facts = Facts(evidence, checked_statements(statements or {}))
     written = [make(facts) for make in SECTIONS]
     signature = limits.signoff(facts)
     open_points = _open_points([*written, signature], facts)
@@ -147,6 +152,7 @@ def _supported(evidence: Evidence) -> bool:
         and not evidence.generator.objections
         and evidence.mechanism.epsilon_effective <= evidence.scenario.epsilon
         and evidence.refused is not None
+        and not evidence.checks.contradicts(evidence.schedule)
     )
 
 
@@ -165,10 +171,18 @@ def _verdict(facts: Facts, *, supported: bool, open_points: tuple[str, ...]) -> 
     claim = f"one report has a privacy loss of at most ε = {scenario.epsilon:g}"
     count = len(open_points)
     still = f"{count} points are not addressed" if count != 1 else "one point is not addressed"
+    failed = len(facts.evidence.checks.failed)
     if not supported:
         return f"No: a check of this run contradicts the claim that {claim}; see what failed. {still[0].upper()}{still[1:]}."
     text = (
         f"The claim that {claim} is supported: the exact probabilities imply {rounded(facts.mechanism.epsilon_effective, 6)}, and the "
         "attack on the client found nothing against it."
+        + (
+            f" {failed} of the 6 points of the checklist fails."
+            if failed == 1
+            else f" {failed} of the 6 points of the checklist fail."
+            if failed
+            else ""
+        )
     )
     return f"{text} {still[0].upper()}{still[1:]}." if count else f"{text} Every point has a statement."

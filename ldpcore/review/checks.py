@@ -6,10 +6,37 @@ import math
 
 from ldpcore.mechanisms.histogram import LARGEST_ENTRY
 from ldpcore.privacy.audit import FAILURE
+from ldpcore.privacy.averaging import MOST_REPORTS, exact_success, memo_draws
+from ldpcore.privacy.composition import LIFETIME_DAYS
 from ldpcore.privacy.poisoning import Poisoning
 from ldpcore.review.facts import Facts
 from ldpcore.review.report import Claim, Section, Table, said
 from ldpcore.review.words import listed, percent, rounded, signed, whole
+
+
+def checklist(facts: Facts) -> Section:
+    """State the six points of the checklist, each with what was found."""
+    checks = facts.evidence.checks
+    passed = len(checks.entries) - len(checks.failed)
+    text = f"{passed} of {len(checks.entries)} points hold, over a domain of {whole(checks.cells)} cells. "
+    if checks.failed and not checks.contradicts(facts.schedule):
+        text += "What fails is what a schedule without memory does not ask for."
+    rows = tuple(
+        (entry.item, "holds" if entry.passed else "FAILS", entry.evidence) for entry in checks.entries
+    )
+    return Section(
+        "checklist",
+        "The checklist, run",
+        (
+            Claim(
+                text.strip(),
+                reproduce=facts.check_command,
+                figures={entry.item: entry.passed for entry in checks.entries},
+                about="Six points",
+                table=Table(("point", "", "evidence"), rows),
+            ),
+        ),
+    )
 
 
 def audit(facts: Facts) -> Section:
@@ -172,7 +199,40 @@ def reconstruction(facts: Facts) -> Section:
                 about="Knowing the city",
             ),
             Claim(bound, figures={"odds_factor": most, "from_one_half": half}, about="Whatever was known"),
+            _repeats(facts),
         ),
+    )
+
+
+def _repeats(facts: Facts) -> Claim:
+    """State how the best guess grows while a device stays where it is."""
+    schedule, rows, figures = facts.schedule, [], {}
+    per_epoch = schedule.reports_a_day * schedule.epoch_days
+    for days in (1, 7, 30, LIFETIME_DAYS):
+        reports = schedule.reports_a_day * days
+        draws = memo_draws(reports, reports_per_epoch=per_epoch) if schedule.memo else reports
+        success = exact_success(facts.mechanism, draws) if draws <= MOST_REPORTS else None
+        rows.append(
+            (
+                f"{whole(days)} day{'s' * (days > 1)}",
+                whole(reports),
+                whole(draws),
+                "not computed" if success is None else percent(success),
+            )
+        )
+        figures[f"{days}_days"] = success
+    how = (
+        "It remembers, so only a new epoch adds a new answer; over many epochs the noise is averaged out all the same."
+        if schedule.memo
+        else "It does not remember, so every report adds to what is known."
+    )
+    return Claim(
+        f"A device that stays in one cell under this schedule, attacked by somebody who collects all its reports and held every cell "
+        f"for equally likely. {how}",
+        reproduce=facts.page("device"),
+        figures=figures,
+        about="After many reports",
+        table=Table(("after", "reports", "different answers", "best guess right"), tuple(rows), (1, 2, 3)),
     )
 
 

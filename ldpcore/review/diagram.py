@@ -37,7 +37,7 @@ DEVICE: Final = Party(
 )
 NETWORK: Final = Party(
     "Network",
-    ("address, time, size;", "not the report, if encrypted"),
+    ("address, time, size", "of a sealed report"),
     "that a phone reports, when, from which address, and the size",
     "transport encryption, which is outside this program; the size is the same for every cell",
     "that somebody takes part, and when: times that depend on a place give the place away",

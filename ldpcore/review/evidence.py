@@ -27,9 +27,11 @@ from ldpcore.population import Population, population_of
 from ldpcore.postprocess import MeasuredBias, fitting_postprocessors, measure_postprocessing
 from ldpcore.privacy.poisoning import ATTACKS, Leverage, Poisoning, leverage, poison
 from ldpcore.release import Release
+from ldpcore.review.checklist import Checks, run_checks
 from ldpcore.review.prior import guess_with_prior
 from ldpcore.review.replica import ClientAudit, Generator, audit_client, read_generator
 from ldpcore.scenario import run_population, scenario_mechanism
+from ldpcore.schedule import DEFAULT_SCHEDULE, Schedule
 from ldpcore.settings import RESOLUTIONS, Scenario
 from ldpcore.shapes import FloatArray
 
@@ -56,17 +58,20 @@ class Level:
         Redraws of the devices' coins.
     audit_microseconds
         Work for one world of one attack on the client.
+    checked_cells
+        Cells of the domain that the checklist runs over at most.
     """
 
     label: str
     redraws: int
     audit_microseconds: float
+    checked_cells: int
 
 
 LEVELS: Final[Mapping[str, Level]] = MappingProxyType(
     {
-        "quick": Level("quick: a few seconds", 20, 2e5),
-        "full": Level("full: a minute or more", 200, 5e6),
+        "quick": Level("quick: a few seconds", 20, 2e5, 40),
+        "full": Level("full: a minute or more", 200, 5e6, 600),
     }
 )
 
@@ -142,7 +147,7 @@ class Evidence:
 
     Parameters
     ----------
-    scenario, level
+    scenario, schedule, level
         For which it was.
     mechanism
         The randomiser.
@@ -177,9 +182,12 @@ class Evidence:
         Of its coins.
     refused
         Why the server refuses a report made with another epsilon; None where it doesn't.
+    checks
+        The six points of the checklist.
     """
 
     scenario: Scenario
+    schedule: Schedule
     level: str
     mechanism: Mechanism
     release: Release
@@ -199,6 +207,7 @@ class Evidence:
     audit: ClientAudit
     generator: Generator
     refused: str | None
+    checks: Checks
 
     @property
     def population(self) -> Population:
@@ -209,6 +218,7 @@ class Evidence:
 def gather(
     scenario: Scenario,
     *,
+    schedule: Schedule = DEFAULT_SCHEDULE,
     level: str = "quick",
     population_at: Callable[[Scenario], Population] = population_of,
     progress: Progress = lambda done, total, sentence: None,  # noqa: ARG005
@@ -220,6 +230,8 @@ def gather(
     ----------
     scenario
         Every setting.
+    schedule
+        What the phone of the checklist remembers and where it stops.
     level
         A key of `LEVELS`.
     population_at
@@ -300,9 +312,12 @@ def gather(
     guess, after = best_guess(mechanism), guess_with_prior(mechanism, prior)
     step("attacking the client")
     audit = audit_client(mechanism, seed=scenario.seed, microseconds=plan.audit_microseconds, tick=tick)
+    step("running the checklist")
+    checks = run_checks(scenario, schedule, cells=min(population.domain.size, plan.checked_cells), tick=tick)
     progress(_STEPS, _STEPS, "writing")
     return Evidence(
         scenario=scenario,
+        schedule=schedule,
         level=level,
         mechanism=mechanism,
         release=release,
@@ -322,10 +337,11 @@ def gather(
         audit=audit,
         generator=read_generator(),
         refused=_refusal(base, population),
+        checks=checks,
     )
 
 
-_STEPS: Final = 10
+_STEPS: Final = 11
 
 
 def _redraw(

@@ -26,20 +26,22 @@ class Facts:
     ----------
     evidence
         What was tried and measured.
-    schedule
-        When devices report.
     statements
         The user's own words, checked.
     """
 
     evidence: Evidence
-    schedule: Schedule
     statements: Mapping[str, str]
 
     @property
     def scenario(self) -> Scenario:
         """Every setting of the run."""
         return self.evidence.scenario
+
+    @property
+    def schedule(self) -> Schedule:
+        """When devices report."""
+        return self.evidence.schedule
 
     @property
     def release(self) -> Release:
@@ -93,6 +95,21 @@ class Facts:
         words = ["python", "-m", "ldpcore", "audit", "--mechanism", scenario.mechanism]
         words += ["--epsilon", repr(scenario.epsilon), "--domain-size", str(audit.cells)]
         words += ["--trials", str(audit.replica.trials)]
+        if scenario.options:
+            words += ["--options", ",".join(f"{name}={value}" for name, value in scenario.options)]
+        return shlex.join(words)
+
+    @property
+    def check_command(self) -> str:
+        """The command that runs the checklist against the client with its own coins."""
+        scenario, schedule = self.scenario, self.schedule
+        words = ["python", "-m", "ldpcore", "check", "--mechanism", scenario.mechanism]
+        words += ["--epsilon", repr(scenario.epsilon), "--domain-size", str(self.evidence.checks.cells)]
+        words += ["--floor", str(scenario.floor), "--confidence", repr(scenario.confidence)]
+        words += ["--correction", scenario.correction, "--interval", scenario.interval]
+        words += ["--cap", str(schedule.cap), "--at-cap", schedule.at_cap]
+        if not schedule.memo:
+            words.append("--no-memo")
         if scenario.options:
             words += ["--options", ",".join(f"{name}={value}" for name, value in scenario.options)]
         return shlex.join(words)

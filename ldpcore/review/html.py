@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -39,30 +40,33 @@ def style(*, page: bool) -> str:
     return "\n".join(parts)
 
 
-def section_html(section: Section, *, skip_label_text: bool = False) -> str:
+def section_html(section: Section, repeats: Mapping[str, str], *, skip_label_text: bool = False) -> str:
     """Return one section without its heading, every text in it escaped.
 
     Parameters
     ----------
     section
         The section.
+    repeats
+        Short names of what gives figures again, from the report.
     skip_label_text
         Whether the verdict of the label is left out, where it stands above already.
     """
     template = _environment().get_template("section.html.j2")
-    return template.render(section=section, skip_label_text=skip_label_text)
+    return template.render(section=section, repeats=repeats, skip_label_text=skip_label_text)
 
 
 def report_html(report: Report) -> str:
     """Return the whole report as a page that asks no other host for anything."""
 
     def section_body(section: Section) -> Markup:
-        return Markup(section_html(section, skip_label_text=True))  # noqa: S704 - escaped by its template
+        return Markup(section_html(section, report.repeats, skip_label_text=True))  # noqa: S704 - escaped by its template
 
     template = _environment().get_template("review.html.j2")
     text: str = template.render(
         report=report,
         style=Markup(style(page=True)),  # noqa: S704 - a file of ours
         section_body=section_body,
+        repeats=report.repeats,
     )
     return text

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -47,11 +48,12 @@ def _data(report: Report) -> dict[str, Any]:
         "configuration": report.configuration,
         "version": report.version,
         "created": report.created,
-        "sections": [_section(section) for section in report.sections],
+        "sections": [_section(section, report.repeats) for section in report.sections],
+        "repeats": [[name, _breakable(text)] for text, name in report.repeats.items()],
     }
 
 
-def _section(section: Section) -> dict[str, Any]:
+def _section(section: Section, repeats: Mapping[str, str]) -> dict[str, Any]:
     return {
         "id": section.id,
         "title": section.title,
@@ -59,18 +61,18 @@ def _section(section: Section) -> dict[str, Any]:
         "alt": "Who stands between the phone and the public; the table below says the same."
         if section.svg
         else "",
-        "statements": [_claim(claim) for claim in section.statements],
+        "statements": [_claim(claim, repeats) for claim in section.statements],
     }
 
 
-def _claim(claim: Claim) -> dict[str, Any]:
+def _claim(claim: Claim, repeats: Mapping[str, str]) -> dict[str, Any]:
     return {
         "about": claim.about,
         "source": claim.source,
         "text": _breakable(claim.text),
         "exact": [[name, _breakable(value)] for name, value in claim.exact],
         "table": None if claim.table is None else _table(claim.table),
-        "reproduce": _breakable(claim.reproduce),
+        "again": repeats.get(claim.reproduce, ""),
     }
 
 
@@ -85,7 +87,7 @@ def _table(table: Table) -> dict[str, Any]:
         "columns": list(table.columns),
         "rows": [[_breakable(cell) for cell in row] for row in table.rows],
         "numbers": list(table.numbers),
-        "widths": widths if any(widths) else [*widths[:-1], 1],
+        "widths": widths,
     }
 
 

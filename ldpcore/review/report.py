@@ -152,6 +152,14 @@ class Report:
     version: str
     created: str
 
+    @property
+    def repeats(self) -> dict[str, str]:
+        """A short name for every command, page or file that gives figures again: R1, R2, ... in the order of reading."""
+        found = dict.fromkeys(
+            claim.reproduce for section in self.sections for claim in section.statements if claim.reproduce
+        )
+        return {text: f"R{number}" for number, text in enumerate(found, start=1)}
+
     def section(self, name: str) -> Section:
         """Return one section by its id."""
         return next(section for section in self.sections if section.id == name)
