@@ -24,6 +24,7 @@ page = st.navigation(
             st.Page("pages/device.py", title="What does a week of reports give away?", url_path="device"),
         ],
         "Review": [
+            st.Page("pages/review.py", title="What would a reviewer sign?", url_path="review"),
             st.Page("pages/troubleshooting.py", title="What went wrong?", url_path="troubleshooting"),
         ],
     },

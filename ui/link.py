@@ -51,6 +51,7 @@ EXTRA_PARAMS: Final = (
     "days",
     "prior",
     "after",
+    "level",
 )
 """Choices of the view that a link carries beside the scenario.
 

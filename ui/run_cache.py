@@ -37,7 +37,7 @@ class RunCache(Generic[_Made]):
         return len(self._entries)
 
     def peek(self, key: Hashable) -> _Made | None:
-        """Return the entry of a key if it is there."""
+        """Return the entry of a key if it is there; nothing is made."""
         with self._lock:
             if key not in self._entries:
                 return None

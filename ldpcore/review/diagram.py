@@ -1,4 +1,4 @@
-"""The trust diagram: who stands between a phone and the public, drawn as SVG in black on white."""
+"""The trust diagram: who stands between a phone and the public, drawn as SVG in the colour of the text around it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _BOX_WIDTH, _BOX_HEIGHT, _GAP, _TOP, _EDGE = 136, 74, 34, 40, 4
 
 
 def draw_trust(*, shuffler: bool, font: str = "Libertinus Serif, Source Sans 3, sans-serif") -> str:
-    """Return the diagram as SVG, black on white, with a title that says what it shows."""
+    """Return the diagram as SVG, in one colour, with a title that says what it shows."""
     shown = parties(shuffler=shuffler)
     width = len(shown) * _BOX_WIDTH + (len(shown) - 1) * _GAP + 2 * _EDGE
     height = _TOP + _BOX_HEIGHT + 30
@@ -103,7 +103,6 @@ def draw_trust(*, shuffler: bool, font: str = "Libertinus Serif, Source Sans 3, 
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" font-family="{escape(font)}" font-size="12">',
         f"<title>{escape(words)}</title>",
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
     middle = _TOP + _BOX_HEIGHT / 2
     for place, party in enumerate(shown):
@@ -111,8 +110,8 @@ def draw_trust(*, shuffler: bool, font: str = "Libertinus Serif, Source Sans 3, 
         dash = "" if place == 0 else ' stroke-dasharray="5 3"'
         stroke = 2 if place == 0 else 1.2
         parts.append(
-            f'<rect x="{left}" y="{_TOP}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="6" fill="#ffffff" '
-            f'stroke="#1b2733" stroke-width="{stroke}"{dash}/>'
+            f'<rect x="{left}" y="{_TOP}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="6" fill="none" '
+            f'stroke="currentColor" stroke-width="{stroke}"{dash}/>'
         )
         centre = left + _BOX_WIDTH / 2
         parts.append(_text(centre, _TOP + 22, party.name, weight="bold", size=14))
@@ -121,7 +120,7 @@ def draw_trust(*, shuffler: bool, font: str = "Libertinus Serif, Source Sans 3, 
             parts.append(_arrow(left - _GAP, left - 2, middle))
     wall = _EDGE + _BOX_WIDTH + _GAP / 2
     parts += [
-        f'<line x1="{wall}" x2="{wall}" y1="22" y2="{height - 4}" stroke="#1b2733" stroke-width="2"/>',
+        f'<line x1="{wall}" x2="{wall}" y1="22" y2="{height - 4}" stroke="currentColor" stroke-width="2"/>',
         _text(wall, 15, "the randomiser", weight="bold"),
         _text(_EDGE + _BOX_WIDTH / 2, height - 8, "trusted"),
         _text(
@@ -136,13 +135,13 @@ def draw_trust(*, shuffler: bool, font: str = "Libertinus Serif, Source Sans 3, 
 
 def _text(x: float, y: float, text: str, *, weight: str = "normal", size: int = 12) -> str:
     return (
-        f'<text x="{x:g}" y="{y:g}" text-anchor="middle" font-weight="{weight}" font-size="{size}" fill="#1b2733">'
+        f'<text x="{x:g}" y="{y:g}" text-anchor="middle" font-weight="{weight}" font-size="{size}" fill="currentColor">'
         f"{escape(text)}</text>"
     )
 
 
 def _arrow(start: float, end: float, y: float) -> str:
     return (
-        f'<line x1="{start:g}" x2="{end - 6:g}" y1="{y:g}" y2="{y:g}" stroke="#1b2733" stroke-width="1.2"/>'
-        f'<polygon points="{end:g},{y:g} {end - 8:g},{y - 4:g} {end - 8:g},{y + 4:g}" fill="#1b2733"/>'
+        f'<line x1="{start:g}" x2="{end - 6:g}" y1="{y:g}" y2="{y:g}" stroke="currentColor" stroke-width="1.2"/>'
+        f'<polygon points="{end:g},{y:g} {end - 8:g},{y - 4:g} {end - 8:g},{y + 4:g}" fill="currentColor"/>'
     )

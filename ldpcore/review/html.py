@@ -40,7 +40,9 @@ def style(*, page: bool) -> str:
     return "\n".join(parts)
 
 
-def section_html(section: Section, repeats: Mapping[str, str], *, skip_label_text: bool = False) -> str:
+def section_html(
+    section: Section, repeats: Mapping[str, str] | None = None, *, skip_label_text: bool = False
+) -> str:
     """Return one section without its heading, every text in it escaped.
 
     Parameters
@@ -48,12 +50,13 @@ def section_html(section: Section, repeats: Mapping[str, str], *, skip_label_tex
     section
         The section.
     repeats
-        Short names of what gives figures again, from the report.
+        Short names of what gives figures again, where a list of them stands in the same document; without, commands
+        and links are written out.
     skip_label_text
         Whether the verdict of the label is left out, where it stands above already.
     """
     template = _environment().get_template("section.html.j2")
-    return template.render(section=section, repeats=repeats, skip_label_text=skip_label_text)
+    return template.render(section=section, repeats=repeats or {}, skip_label_text=skip_label_text)
 
 
 def report_html(report: Report) -> str:

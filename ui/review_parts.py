@@ -1,0 +1,163 @@
+"""The parts of the Review page: the sentence, the label, the sections as they stand in the files, and the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Final
+
+import streamlit as st
+
+from ldpcore.privacy.composition import device_loss
+from ldpcore.review import Evidence, Report
+from ldpcore.review.diagram import draw_trust
+from ldpcore.review.files import WRITERS
+from ldpcore.review.html import section_html, style
+from ldpcore.review.report import NOT_ADDRESSED, USER, Section
+from ldpcore.schedule import Schedule
+from ldpcore.settings import Scenario
+from ldpcore.statements import STATEMENTS
+from ui.controls import heading, note
+from ui.headline import Figure, figures_html
+from ui.number_words import thousands
+
+FILES: Final = {
+    ".pdf": ("PDF", "application/pdf"),
+    ".html": ("HTML", "text/html"),
+    ".yaml": ("YAML, registry fields", "application/yaml"),
+    ".json": ("JSON", "application/json"),
+}
+_OWN_COLOURS: Final = (
+    ".rv-claim, .rv-drawing, .rv-wide { --rv-text: currentColor; "
+    "--rv-quiet: color-mix(in srgb, currentColor 72%, transparent); "
+    "--rv-line: color-mix(in srgb, currentColor 18%, transparent); }"
+)
+
+
+def apply_review_style() -> None:
+    """Add the style of the report's sections, in the colours of the theme."""
+    st.html(f"<style>{_OWN_COLOURS}\n{style(page=False)}</style>")
+
+
+def nothing_tried(scenario: Scenario, schedule: Schedule) -> None:
+    """Say what is claimed before anything was tried, and draw who is trusted."""
+    day = device_loss(scenario.epsilon, schedule, days=1)
+    st.html(
+        f'<h1 class="headline">{escape(_claim(scenario))} Nothing has been tried yet: run the checks to see whether it holds.</h1>'
+    )
+    note(
+        f"Under the schedule of the sidebar one device spends at most ε = {day.epsilon:,.6g} a day. The checks attack the client that "
+        "ships, run the guide's checklist, redraw the coins, and write down what is not protected."
+    )
+
+
+def _claim(scenario: Scenario) -> str:
+    return f"The claim: one report has a privacy loss of at most ε = {scenario.epsilon:g}."
+
+
+def trust_picture(*, shuffler: bool) -> None:
+    """Draw who sees what."""
+    st.html(f'<figure class="rv-drawing">{draw_trust(shuffler=shuffler, font="inherit")}</figure>')
+
+
+def verdict(report: Report, evidence: Evidence) -> None:
+    """Write the verdict, what must be read first, and the four figures."""
+    st.html(f'<h1 class="headline">{escape(report.verdict)}</h1>')
+    note(report.banner)
+    attack, checks = evidence.audit, evidence.checks
+    said = _count(report, USER)
+    missing = len(
+        dict.fromkeys(
+            claim.about
+            for section in report.sections
+            for claim in section.statements
+            if claim.source == NOT_ADDRESSED
+        )
+    )
+    day = device_loss(
+        evidence.scenario.epsilon, evidence.schedule, days=1, distinct_cells=evidence.population.domain.size
+    )
+    figures = (
+        Figure(
+            "ε of one report",
+            f"{evidence.scenario.epsilon:g}",
+            f"implied by the fractions: {evidence.mechanism.epsilon_effective:.9g}",
+            "The label, and the greatest log-likelihood ratio of what is really sent.",
+        ),
+        Figure(
+            "ε of a device in a day",
+            f"{day.epsilon:,.6g}",
+            "worst device" if day.pattern_hidden else "for which cells, not when they changed",
+            "Under the schedule of the sidebar.",
+        ),
+        Figure(
+            "Attack on the client",
+            "passed" if attack.live_passed and attack.replica.passed else "FAILED",
+            f"proves ≥ {attack.replica.epsilon_lower_bound:.2f}, could have up to {attack.replica.max_certifiable:.2f}",
+            "A lower bound on the loss, and the greatest that so many reports could have proved.",
+        ),
+        Figure(
+            "Checklist",
+            f"{len(checks.entries) - len(checks.failed)} of {len(checks.entries)}",
+            f"{thousands(said)} statements yours, {thousands(missing)} missing",
+            "Points of the guide's checklist that hold, and how much is left for people to say.",
+        ),
+    )
+    st.html(figures_html(figures, map_version="review"))
+
+
+def _count(report: Report, source: str) -> int:
+    return sum(claim.source == source for section in report.sections for claim in section.statements)
+
+
+def label(report: Report) -> None:
+    """Show the front of the report."""
+    heading("The label, first page of the report")
+    st.html(section_html(report.sections[0], skip_label_text=True))
+
+
+def downloads(report: Report, command: str) -> None:
+    """Offer the report in every format, made when it is asked for, and the command that makes it."""
+    heading("Take it with you")
+    columns = st.columns(len(FILES), gap="small")
+    for column, (suffix, (words, mime)) in zip(columns, FILES.items(), strict=True):
+        column.download_button(
+            words,
+            _maker(report, suffix),
+            f"review{suffix}",
+            mime,
+            key=f"review_file{suffix}",
+            width="stretch",
+            on_click="ignore",
+        )
+    st.caption(
+        "This command makes the same report in a terminal; your statements come with --statements or a scenario file."
+    )
+    st.code(command, language="bash", wrap_lines=True)
+
+
+def _maker(report: Report, suffix: str) -> Callable[[], bytes]:
+    return lambda: WRITERS[suffix](report)
+
+
+def sections(report: Report, evidence: Evidence) -> None:
+    """Show every section after the label, each behind its title, with what is missing in it."""
+    heading("The report, section by section")
+    for section in report.sections[1:]:
+        with st.expander(_title(section)):
+            st.html(section_html(section))
+            if section.id == "checklist":
+                note(
+                    "The first point with the client's own coins, which differ each time and are therefore in no file: "
+                    + evidence.checks.live_figures
+                )
+
+
+def _title(section: Section) -> str:
+    missing = sum(claim.source == NOT_ADDRESSED for claim in section.statements)
+    return f"{section.title} ({missing} not addressed)" if missing else section.title
+
+
+def form_title(statements: dict[str, str]) -> str:
+    """Return how much of the form is filled."""
+    return f"In your own words: {len(statements)} of {len(STATEMENTS)} statements"
