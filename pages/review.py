@@ -11,6 +11,7 @@ from ui.review_parts import (
     form_title,
     label,
     nothing_tried,
+    repeats,
     sections,
     trust_picture,
     verdict,
@@ -53,3 +54,4 @@ with st.expander(form_title(statements)):
     statement_form()
 if evidence is not None:
     sections(report, evidence)
+    repeats(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 from typing import Final
 
@@ -10,16 +11,18 @@ import streamlit as st
 
 from ldpcore.privacy.composition import device_loss
 from ldpcore.review import Evidence, Report
-from ldpcore.review.diagram import draw_trust
+from ldpcore.review.diagram import draw_trust, parties, trust_words
 from ldpcore.review.files import WRITERS
-from ldpcore.review.html import section_html, style
+from ldpcore.review.html import section_html, style, table_html
 from ldpcore.review.report import NOT_ADDRESSED, USER, Section
 from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
 from ldpcore.statements import STATEMENTS
 from ui.controls import heading, note
+from ui.explore_parts import is_dark
 from ui.headline import Figure, figures_html
 from ui.number_words import thousands
+from ui.palettes import tokens
 
 FILES: Final = {
     ".pdf": ("PDF", "application/pdf"),
@@ -30,7 +33,9 @@ FILES: Final = {
 _OWN_COLOURS: Final = (
     ".rv-claim, .rv-drawing, .rv-wide { --rv-text: currentColor; "
     "--rv-quiet: color-mix(in srgb, currentColor 72%, transparent); "
-    "--rv-line: color-mix(in srgb, currentColor 18%, transparent); }"
+    "--rv-line: color-mix(in srgb, currentColor 18%, transparent); } "
+    ".rv-name { font-size: 0.875rem; margin: 0; } .st-key-trust_narrow { display: none; } "
+    "@media (max-width: 640px) { .st-key-trust_wide { display: none; } .st-key-trust_narrow { display: flex; } }"
 )
 
 
@@ -56,8 +61,18 @@ def _claim(scenario: Scenario) -> str:
 
 
 def trust_picture(*, shuffler: bool) -> None:
-    """Draw who sees what."""
-    st.html(f'<figure class="rv-drawing">{draw_trust(shuffler=shuffler, font="inherit")}</figure>')
+    """Draw who sees what, in the colours of the theme."""
+    svg = draw_trust(shuffler=shuffler, font="sans-serif", ink=tokens(dark=is_dark()).text)
+    with st.container(key="trust_wide"):
+        st.image(svg, width="stretch", alt=trust_words(shuffler=shuffler))
+    # A row of boxes can't be read on a phone: there it is a list.
+    steps = "".join(
+        f"<li><h4>{escape(party.name)}</h4><p>{escape(' '.join(party.lines))}</p></li>"
+        for party in parties(shuffler=shuffler)
+    )
+    with st.container(key="trust_narrow"):
+        st.html(f'<ol class="flow">{steps}</ol>')
+        note("The randomiser stands between the device and the network; the device alone is trusted.")
 
 
 def verdict(report: Report, evidence: Evidence) -> None:
@@ -113,7 +128,9 @@ def _count(report: Report, source: str) -> int:
 def label(report: Report) -> None:
     """Show the front of the report."""
     heading("The label, first page of the report")
-    st.html(section_html(report.sections[0], skip_label_text=True))
+    for claim in report.sections[0].statements:
+        if claim.table is not None:
+            st.html(table_html(claim.table))
 
 
 def downloads(report: Report, command: str) -> None:
@@ -145,12 +162,22 @@ def sections(report: Report, evidence: Evidence) -> None:
     heading("The report, section by section")
     for section in report.sections[1:]:
         with st.expander(_title(section)):
-            st.html(section_html(section))
+            # A page's sanitiser takes drawings out of HTML; this one stands above as a picture.
+            st.html(section_html(replace(section, svg=""), report.repeats, linked=False))
             if section.id == "checklist":
                 note(
                     "The first point with the client's own coins, which differ each time and are therefore in no file: "
                     + evidence.checks.live_figures
                 )
+
+
+def repeats(report: Report) -> None:
+    """List the commands and pages that give the figures again, by the short names the sections use."""
+    with st.expander("Where the figures come from: R1, R2, ..."):
+        note("Commands run in a terminal; what begins with a slash is a page of this dashboard.")
+        for text, name in report.repeats.items():
+            st.html(f'<p class="rv-name">{name}</p>')
+            st.code(text, language="bash" if text.startswith("python") else None, wrap_lines=True)
 
 
 def _title(section: Section) -> str:

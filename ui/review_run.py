@@ -40,7 +40,7 @@ def choose_level() -> str:
         required=True,
         help="Full redraws the coins ten times as often and attacks the client with 25 times as many reports.",
     )
-    level = level if level in LEVELS else "quick"
+    level = level or "quick"
     st.session_state["view_level"] = "" if level == "quick" else level
     return level
 

@@ -64,12 +64,13 @@ def statement_form() -> None:
     held: dict[str, str] = st.session_state.setdefault(STATEMENTS_KEY, {})
     for group, entries in groupby(STATEMENTS.items(), key=lambda item: item[1].group):
         heading(group)
-        left, right = st.columns(2, gap="medium")
         for place, (name, statement) in enumerate(entries):
+            if place % 2 == 0:  # a row of two, so that the order stays where a phone stacks them
+                pair = st.columns(2, gap="medium")
             key = field_key(name)
             # Streamlit forgets a box that a run didn't draw; the session keeps its text.
             st.session_state.setdefault(key, held.get(name, ""))
-            with (left, right)[place % 2]:
+            with pair[place % 2]:
                 draw = st.text_area if statement.long else st.text_input
                 draw(
                     statement.label,

@@ -33,7 +33,7 @@ def checklist(facts: Facts) -> Section:
                 reproduce=facts.check_command,
                 figures={entry.item: entry.passed for entry in checks.entries},
                 about="Six points",
-                table=Table(("point", "", "evidence"), rows),
+                table=Table(("point", "result", "evidence"), rows),
             ),
         ),
     )

@@ -90,18 +90,35 @@ def trust_table(*, shuffler: bool) -> Table:
     return Table(("party", "sees at most", "kept from more by", "not defended against"), rows)
 
 
+def trust_words(*, shuffler: bool) -> str:
+    """Return what the drawing shows in one sentence, for those who can't see it."""
+    return (
+        "; ".join(f"{party.name} sees {' '.join(party.lines)}" for party in parties(shuffler=shuffler)) + "."
+    )
+
+
 _BOX_WIDTH, _BOX_HEIGHT, _GAP, _TOP, _EDGE = 136, 74, 34, 40, 4
 
 
-def draw_trust(*, shuffler: bool, font: str = "Libertinus Serif, Source Sans 3, sans-serif") -> str:
-    """Return the diagram as SVG, in one colour, with a title that says what it shows."""
+def draw_trust(
+    *, shuffler: bool, font: str = "Libertinus Serif, Source Sans 3, sans-serif", ink: str = "currentColor"
+) -> str:
+    """Return the diagram as SVG, in one colour, with a title that says what it shows.
+
+    Parameters
+    ----------
+    shuffler
+        Whether somebody mixes reports before the server sees them.
+    font, ink
+        Family of the letters and colour of everything; by default the colour of the text around it.
+    """
     shown = parties(shuffler=shuffler)
+    words = trust_words(shuffler=shuffler)
     width = len(shown) * _BOX_WIDTH + (len(shown) - 1) * _GAP + 2 * _EDGE
     height = _TOP + _BOX_HEIGHT + 30
-    words = "; ".join(f"{party.name} sees {' '.join(party.lines)}" for party in shown)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" font-family="{escape(font)}" font-size="12">',
+        f'role="img" font-family="{escape(font)}" font-size="12" color="{escape(ink)}">',
         f"<title>{escape(words)}</title>",
     ]
     middle = _TOP + _BOX_HEIGHT / 2

@@ -10,7 +10,7 @@ from typing import Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ldpcore.review.report import COMPUTED, NOT_ADDRESSED, USER, Report, Section
+from ldpcore.review.report import COMPUTED, NOT_ADDRESSED, USER, Report, Section, Table
 
 _FOLDER: Final = Path(__file__).resolve().parent / "templates"
 _MARKS: Final = {COMPUTED: "computed", USER: "user", NOT_ADDRESSED: "open"}
@@ -41,7 +41,7 @@ def style(*, page: bool) -> str:
 
 
 def section_html(
-    section: Section, repeats: Mapping[str, str] | None = None, *, skip_label_text: bool = False
+    section: Section, repeats: Mapping[str, str], *, skip_label_text: bool = False, linked: bool = True
 ) -> str:
     """Return one section without its heading, every text in it escaped.
 
@@ -50,13 +50,19 @@ def section_html(
     section
         The section.
     repeats
-        Short names of what gives figures again, where a list of them stands in the same document; without, commands
-        and links are written out.
+        Short names of what gives figures again, from the report.
     skip_label_text
         Whether the verdict of the label is left out, where it stands above already.
+    linked
+        Whether the short names lead to the list of them.
     """
     template = _environment().get_template("section.html.j2")
-    return template.render(section=section, repeats=repeats or {}, skip_label_text=skip_label_text)
+    return template.render(section=section, repeats=repeats, skip_label_text=skip_label_text, linked=linked)
+
+
+def table_html(table: Table) -> str:
+    """Return a table by itself, every text in it escaped."""
+    return _environment().get_template("table.html.j2").render(table=table)
 
 
 def report_html(report: Report) -> str:
