@@ -24,7 +24,8 @@ from ldpcore.estimate import publication_probability, smallest_count
 from ldpcore.guessing import Guess, best_guess
 from ldpcore.mechanisms import Mechanism, make_mechanism
 from ldpcore.population import Population, population_of
-from ldpcore.postprocess import MeasuredBias, fitting_postprocessors, measure_postprocessing
+from ldpcore.postprocess import fitting_postprocessors
+from ldpcore.postprocess_measured import MeasuredBias, measure_postprocessing, redrawn_counts
 from ldpcore.privacy.poisoning import ATTACKS, Leverage, Poisoning, leverage, poison
 from ldpcore.release import Release
 from ldpcore.review.checklist import Checks, run_checks
@@ -289,10 +290,10 @@ def gather(
     postprocessing = measure_postprocessing(
         mechanism,
         population.true_counts,
-        draws=redraws,
-        rng=np.random.default_rng([scenario.seed, 1]),
+        redrawn_counts(scenario, population, draws=redraws),
         names=[name for name in fitting_postprocessors(mechanism) if name != "ibu"],
         confidence=scenario.confidence,
+        groups=[np.ones(population.domain.size, bool)],
     )
     step("comparing the randomisers")
     comparison = compare_mechanisms(

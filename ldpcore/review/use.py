@@ -9,7 +9,8 @@ import numpy as np
 
 from ldpcore.comparison import Comparison, Entry
 from ldpcore.estimate import publication_threshold
-from ldpcore.postprocess import POSTPROCESSORS, MeasuredBias
+from ldpcore.postprocess import POSTPROCESSORS
+from ldpcore.postprocess_measured import MeasuredBias
 from ldpcore.review.evidence import TRUSTED, Alternative
 from ldpcore.review.facts import Facts
 from ldpcore.review.report import Claim, Section, Table, said
@@ -348,7 +349,10 @@ def postprocessing(facts: Facts) -> Section:
                 f"over {facts.evidence.redraws} redraws: the mean error of cells without a single device, of the fullest tenth, and of "
                 "the sum of all cells. One standard error is in brackets.",
                 reproduce=facts.review_command,
-                figures={row.name: {"rmse": row.rmse, "total_bias": row.total_bias} for row in measured},
+                figures={
+                    row.name: {"rmse": _typical_error(row), "total_bias": float(row.sum_bias[0])}
+                    for row in measured
+                },
                 about="If it were applied",
                 table=Table(
                     (
@@ -379,9 +383,11 @@ def _bias_row(row: MeasuredBias, facts: Facts) -> tuple[str, ...]:
         # Cells are taken as independent: the error of a mean over them.
         return f"{signed(float(chosen.mean()))} ({rounded(float((errors**2).sum()) ** 0.5 / chosen.size, 2)})"
 
-    sum_text = (
-        "0, exactly"
-        if abs(row.total_bias) < 1e-3
-        else f"{signed(row.total_bias)} ({rounded(row.total_bias_error, 2)})"
-    )
-    return (label, over(empty), over(full), sum_text, f"±{rounded(row.rmse)}")
+    total, total_error = float(row.sum_bias[0]), float(row.sum_bias_error[0])
+    sum_text = "0, exactly" if abs(total) < 1e-3 else f"{signed(total)} ({rounded(total_error, 2)})"
+    return (label, over(empty), over(full), sum_text, f"±{rounded(_typical_error(row))}")
+
+
+def _typical_error(row: MeasuredBias) -> float:
+    """Return the root mean squared error over cells and redraws."""
+    return float((row.rmse**2).mean()) ** 0.5

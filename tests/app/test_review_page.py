@@ -51,7 +51,12 @@ def test_a_click_gives_verdict_label_sections_and_files(done: AppTest) -> None:
     for title in ("The unit of privacy", "The checklist, run", "Fake devices", "Hazards", "Sign-off"):
         assert title in titles
     assert "4611686018427387904/38687692719241485507" in text
-    assert [entry.label for entry in done.get("download_button")] == ["PDF", "HTML", "YAML, registry fields", "JSON"]
+    assert [entry.label for entry in done.get("download_button")] == [
+        "PDF",
+        "HTML",
+        "YAML, registry fields",
+        "JSON",
+    ]
     assert "anonymous" not in text.lower()
     command = next(entry.value for entry in done.code if " review " in entry.value)
     assert "--city cape_town" in command

@@ -29,7 +29,31 @@ from ldpcore.statements import LONGEST, STATEMENTS
 
 SMALL = Scenario(city="cape_town", resolution=6, devices=200_000)
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
-SECTIONS = ["label", "purpose", "trust", "unit", "mechanism", "domain", "composition", "shuffle", "justification", "utility", "suppression", "postprocessing", "checklist", "audit", "generator", "reconstruction", "poisoning", "unprotected", "hazards", "legal", "context", "risks", "signoff"]
+SECTIONS = [
+    "label",
+    "purpose",
+    "trust",
+    "unit",
+    "mechanism",
+    "domain",
+    "composition",
+    "shuffle",
+    "justification",
+    "utility",
+    "suppression",
+    "postprocessing",
+    "checklist",
+    "audit",
+    "generator",
+    "reconstruction",
+    "poisoning",
+    "unprotected",
+    "hazards",
+    "legal",
+    "context",
+    "risks",
+    "signoff",
+]
 HOSTILE = (
     '#read("/etc/passwd")',
     "</script><script>alert(1)</script>",
