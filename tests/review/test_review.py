@@ -223,7 +223,7 @@ def test_epsilon_in_context_has_units_and_no_ranking(report: Report) -> None:
     assert epsilons != sorted(epsilons, reverse=True)
 
 
-@pytest.mark.parametrize("mechanism", ["grr", "she", "hr", "olh", "ss", "hrr", "the"])
+@pytest.mark.parametrize("mechanism", ["grr", "she", "hr", "olh", "ss"])
 def test_every_randomiser_has_a_report(mechanism: str) -> None:
     # hr over a few cells at ε = 3 has several blocks, and so no one pair of probabilities.
     scenario = replace(SMALL, mechanism=mechanism, devices=20_000, resolution=5, epsilon=3.0)
