@@ -21,6 +21,7 @@ page = st.navigation(
             st.Page("pages/library.py", title="Which of two scenarios?", url_path="library"),
         ],
         "Learn": [
+            st.Page("pages/learn.py", title="How does it work?", url_path="learn"),
             st.Page("pages/device.py", title="What does a week of reports give away?", url_path="device"),
         ],
         "Review": [

@@ -52,6 +52,20 @@ EXTRA_PARAMS: Final = (
     "prior",
     "after",
     "level",
+    "step",
+    "class",
+    "spoilers",
+    "yes",
+    "toss",
+    "crowd",
+    "place",
+    "invert",
+    "clamp",
+    "finer",
+    "days",
+    "memory",
+    "prior",
+    "fakes",
 )
 """Choices of the view that a link carries beside the scenario.
 
