@@ -543,7 +543,7 @@ class Watch:
 
 
 def watch(epsilon: float, *, days: int, memory_days: int, rng: np.random.Generator) -> Watch:
-    """Let a phone report its district every day and an observer add up what he sees.
+    """Let a phone report its district every day and an observer add up what is seen.
 
     Parameters
     ----------
@@ -573,7 +573,7 @@ def watch(epsilon: float, *, days: int, memory_days: int, rng: np.random.Generat
 
 
 def observed_right(epsilon: float, *, reports: int, phones: int, rng: np.random.Generator) -> BoolArray:
-    """Simulate an observer of many phones and say of which he names the district.
+    """Simulate an observer of many phones and say of which the district is named rightly.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from ui.explore_parts import (
 )
 from ui.library_strip import scenario_strip
 from ui.scenario import get_settings, release_in_force, show_odds
+from ui.tour import again
 from ui.upload import own_file
 
 scenario = get_settings()
@@ -21,3 +22,4 @@ pinned_cell(release, selected)
 ranked_table(release)
 data_flow(release)
 downloads(release)
+again()

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ldpcore.errors import ParameterError, TripFileError
+from ui.glossary import words_used
 from ui.mechanism_cards import cards
 from ui.mechanism_parts import adviser, headline, make_redraws, over_epsilon, picture, table, usable
 from ui.pipeline import get_population
@@ -18,6 +19,7 @@ scenario, comparison = usable(scenario, population)
 show_odds(comparison.own.mechanism)
 headline(comparison)
 picture(comparison, scenario)
+words_used("randomiser", "epsilon", "p", "q", "standard_error", "report", place="mechanisms")
 adviser(comparison, population)
 table(comparison, scenario, population)
 over_epsilon(comparison, scenario, population)

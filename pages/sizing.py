@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ldpcore.errors import ParameterError, TripFileError
+from ui.glossary import words_used
 from ui.pipeline import get_population
 from ui.scenario import complain, get_settings, show_odds
 from ui.sizing_more import alternatives, budget, conditions, downloads, engineering
@@ -18,6 +19,15 @@ except (ParameterError, TripFileError) as error:
     st.stop()
 show_odds(question.case.randomiser())
 figures(question)
+words_used(
+    "epsilon",
+    "relative_error",
+    "standard_error",
+    "composition",
+    "memoisation",
+    "shuffle_model",
+    place="sizing",
+)
 nearest_yes(question)
 over_resolutions(question)
 trap(question)

@@ -15,9 +15,10 @@ from ldpcore.population import DROPPED_WORDS, UNITS
 from ldpcore.release import Release, Status
 from ldpcore.release_files import SIMULATED, WRITERS, release_bytes, sidecar, sidecar_bytes
 from ldpcore.trips.cities import CITIES, city_land_geojson
-from ui import assets, legend
+from ui import assets, legend, tour
 from ui.explore_map import STATUS_SENTENCES, Choices, MapContent, area_geojson, cell_bounds, map_content
 from ui.flow import flow_html
+from ui.glossary import words_used
 from ui.headline import figures_html, four_figures, headline, headline_note
 from ui.hex_map import HexMapState, hex_map, pin_cell
 from ui.number_words import percent, thousands, to_error
@@ -45,7 +46,10 @@ def headline_and_map(release: Release) -> str | None:
     -------
     The pinned cell as an H3 hex string, or None.
     """
+    tour.invitation()
     st.html(f'<h1 class="headline">{escape(headline(release))}</h1>')
+    tour.stop("sentence")
+    tour.stop("privacy")
     if not release.scenario.synthetic:
         st.warning(
             "The truth panel shows the file as it is: it is not private. Keep it to those who may see the file."
@@ -63,10 +67,14 @@ def headline_and_map(release: Release) -> str | None:
             f"a map can show. Everything is computed there; the map draws sums over cells of resolution "
             f"{content.drawing.resolution}. Hatched: none of the cells inside can be published."
         )
+    tour.stop("map")
     drawn = _map(release, content)
     st.html(_legend(content, choices, released=release))
     st.html(figures_html(four_figures(release), map_version=drawn.version))
+    tour.stop("figures")
     st.html(f'<p class="quiet">{escape(headline_note(release))}</p>')
+    words_used("epsilon", "standard_error", "interval", "floor", "raw_count", "coverage", place="explore")
+    tour.stop("more")
     return drawn.selected
 
 

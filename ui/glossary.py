@@ -192,6 +192,12 @@ def term(key: str, words: str | None = None, *, place: str) -> str:
     )
 
 
+def words_used(*keys: str, place: str) -> None:
+    """Write the words that a page uses in one quiet line, each with its definition."""
+    words = " · ".join(term(key, place=place) for key in keys)
+    st.html(f'<p class="quiet words">Words used here: {words}</p>')
+
+
 def step_url(step: int) -> str:
     """Return the link to a step of the lesson that keeps the scenario in force, relative to any page."""
     params = link_params(st.session_state[SCENARIO_KEY]) if SCENARIO_KEY in st.session_state else {}
@@ -199,8 +205,11 @@ def step_url(step: int) -> str:
 
 
 def explained(sentence: str, step: int) -> str:
-    """Return the help of a control: its sentence and the link to the step that explains it."""
-    return f"{sentence} [Learn, step {step}]({step_url(step)})"
+    """Return the help of a control: its sentence and the link to the step that explains it.
+
+    The link names the step alone: a control is drawn before the scenario it is part of is known.
+    """
+    return f"{sentence} [Learn, step {step}](learn?step={step})"
 
 
 def glossary_html() -> str:

@@ -22,7 +22,7 @@ from ui.learn_map import choose_cell, hover, is_dark, lesson_map, map_table
 from ui.learn_player import player
 from ui.learn_redraws import Redraws, redraw_frames, redraw_svg, redraws
 from ui.learn_steps import STEPS, Choice, Question
-from ui.number_words import count_of, percent, plus_minus, thousands, to_error
+from ui.number_words import count_of, plus_minus, thousands, to_error
 from ui.palettes import RAMPS, count_scale
 from ui.pipeline import get_population, get_release
 
@@ -277,14 +277,24 @@ def _grid_table(rows: list[Grid], scenario: Scenario, n: int) -> None:
             "Cells": [row.cells for row in rows],
             "Mean devices in a cell": [round(n / row.cells) for row in rows],
             "Error of an empty cell, devices": [round(row.std_error) for row in rows],
-            "Relative error of a mean cell": [percent(row.relative_error) for row in rows],
+            "Relative error of a mean cell": [round(row.relative_error, 3) for row in rows],
             "Largest error of any cell, about": [round(row.largest_error) for row in rows],
             "Cells published": [
                 int(get_release(replace(scenario, resolution=row.resolution)).published.sum()) for row in rows
             ],
         }
     )
-    st.dataframe(table, hide_index=True, width="stretch")
+    st.dataframe(
+        table,
+        hide_index=True,
+        width="stretch",
+        column_config={
+            name: st.column_config.NumberColumn(format="localized")
+            for name in table.columns
+            if table[name].dtype.kind in "if"
+        }
+        | {"Relative error of a mean cell": st.column_config.NumberColumn(format="percent")},
+    )
 
 
 def _exactly(rows: list[Grid], scenario: Scenario, release: Release) -> None:

@@ -176,13 +176,14 @@ def _memory_words(memory: int) -> str:
 
 
 def _big(log_ratio: float) -> str:
-    if log_ratio > math.log(1e6):
-        return f"10^{log_ratio / math.log(10):.1f}"
-    return (
-        thousands(round_significant(math.exp(log_ratio), 3))
-        if log_ratio > 3
-        else f"{math.exp(log_ratio):.3g}"
-    )
+    """Write e to a number, which may be beyond any word for it."""
+    if log_ratio > math.log(1e12):
+        return f"10^{log_ratio / math.log(10):.0f}"
+    ratio = math.exp(log_ratio)
+    for size, word in ((1e9, "billion"), (1e6, "million")):
+        if ratio >= size:
+            return f"{ratio / size:.3g} {word}"
+    return thousands(round_significant(ratio, 3)) if ratio > 100 else f"{ratio:.3g}"
 
 
 def _curves(epsilon: float) -> None:
@@ -198,7 +199,12 @@ def _curves(epsilon: float) -> None:
     ]
     frame = pd.DataFrame(rows)
     base = alt.Chart(frame).encode(
-        x=alt.X("Day:Q", title="Days in a row", axis=alt.Axis(grid=False, tickMinStep=1)),
+        x=alt.X(
+            "Day:Q",
+            title="Days in a row",
+            scale=alt.Scale(domain=[1, DAYS]),
+            axis=alt.Axis(grid=False, values=[1, 5, 10, 15, 20, 25, 30]),
+        ),
         y=alt.Y(
             "Named rightly:Q",
             title="Named rightly",
@@ -243,6 +249,7 @@ def limits(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ever
     """Draw step 8 and return its question."""
     epsilon = scenario.epsilon
     top = st.container()
+    st.html("<h2 class=card-name>1. What somebody knew before</h2>")
     prior = (
         number_slider(
             "prior",
@@ -263,7 +270,6 @@ def limits(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ever
             f"that names it; at even odds before, it is {100 * belief(epsilon, prior=0.5)[0]:.0f}.",
         )
     colours = tokens(dark=is_dark())
-    st.html("<h2 class=card-name>1. What somebody knew before</h2>")
     left, right = st.columns([0.55, 0.45], gap="large")
     filled = round(100 * home)
     left.html(
@@ -304,7 +310,7 @@ def limits(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ever
         (
             Choice("Never: ε keeps everybody below one half.", False, "ε bounds a factor, not the result."),
             Choice(
-                "When he held it for likely before: the factor is bounded, the belief is not.",
+                "When they held it for likely before: the factor is bounded, the belief is not.",
                 True,
                 f"From 50 in 100 the report leads to {100 * belief(epsilon, prior=0.5)[0]:.0f}, from 90 in 100 to "
                 f"{100 * belief(epsilon, prior=0.9)[0]:.0f}. {forged_sentence}",

@@ -164,7 +164,7 @@ def strip(
         f"{thousands(bars[0])} at the busiest to {thousands(bars[-1])} at the emptiest. Line, the truth: from "
         f"{thousands(line[0])} to {thousands(line[-1])}."
     )
-    return picture(svg, description, width=1400)
+    return picture(svg, description, width=1000)
 
 
 def columns(
@@ -183,18 +183,21 @@ def columns(
     most
         Value of a full bar; the greatest by default.
     """
+    longest = max((len(label) for label, _, _ in rows), default=0)
+    left = 12 + 6.6 * longest
+    width = left + 320 + 7 * max((len(text) for _, _, text in rows), default=0) - 60
     full = most or max((value for _, value, _ in rows), default=1.0) or 1.0
     parts = []
     for number, (label, value, text) in enumerate(rows):
         y = 6 + number * 30
         length = 250 * min(value / full, 1.0)
         parts.append(
-            f'<text x="166" y="{y + 15}" text-anchor="end" fill="{tokens.text}">{escape(label)}</text>'
-            f'<rect x="174" y="{y + 2}" width="{max(length, 1):.1f}" height="18" rx="3" fill="{tokens.accent}" '
-            f'fill-opacity="0.8"/><text x="{180 + length:.1f}" y="{y + 15}" fill="{tokens.quiet}">{escape(text)}</text>'
+            f'<text x="{left - 8:.0f}" y="{y + 15}" text-anchor="end" fill="{tokens.text}">{escape(label)}</text>'
+            f'<rect x="{left:.0f}" y="{y + 2}" width="{max(length, 1):.1f}" height="18" rx="3" fill="{tokens.accent}" '
+            f'fill-opacity="0.8"/><text x="{left + 6 + length:.1f}" y="{y + 15}" fill="{tokens.quiet}">{escape(text)}</text>'
         )
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {10 + 30 * len(rows)}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {10 + 30 * len(rows)}" '
         f'font-family="sans-serif" font-size="13">{"".join(parts)}</svg>'
     )
-    return picture(svg, description, width=640)
+    return picture(svg, description, width=round(width * 1.1))

@@ -23,6 +23,7 @@ from ldpcore.trips.cities import CITIES
 from ldpcore.trips.generate import DEFAULT_PRESENCE_HOUR
 from ui.controls import heading, stop_slider
 from ui.frame import require_frame
+from ui.glossary import explained
 from ui.link import (
     BUNDLED,
     EVERY_DAY,
@@ -224,7 +225,7 @@ def _where(slots: dict[str, Any]) -> None:
             list(CITIES),
             format_func=lambda slug: CITIES[slug].label,
             key="set_city",
-            help="A public service area.",
+            help=explained("A public service area, whose cells are the list of possible answers.", 2),
         )
     else:
         file_controls(slots)
@@ -234,7 +235,7 @@ def _where(slots: dict[str, Any]) -> None:
         list(QUERIES),
         format_func=QUERIES.__getitem__,
         key="set_query",
-        help="What each device answers.",
+        help=explained("What each device answers with one cell.", 2),
     )
     slots["query"] = st.empty()
     left, right = st.columns(2, gap="small")
@@ -242,9 +243,21 @@ def _where(slots: dict[str, Any]) -> None:
         days = DAYS if st.session_state[SOURCE_KEY] == BUNDLED else tuple(DAY_WORDS)
         if st.session_state["set_day"] not in days:
             st.session_state["set_day"] = days[0]
-        st.selectbox("Day", days, format_func=DAY_WORDS.__getitem__, key="set_day")
+        st.selectbox(
+            "Day",
+            days,
+            format_func=DAY_WORDS.__getitem__,
+            key="set_day",
+            help=explained("One day is one report of each device; further days add up.", 7),
+        )
     with right:
-        st.selectbox("Hour", [WHOLE_DAY, *range(24)], format_func=_hour_word, key="set_hour")
+        st.selectbox(
+            "Hour",
+            [WHOLE_DAY, *range(24)],
+            format_func=_hour_word,
+            key="set_hour",
+            help=explained("An hour has fewer devices than a day, so its cells are harder to tell.", 6),
+        )
     slots["hour"] = st.empty()
     if st.session_state["set_hour"] != WHOLE_DAY or st.session_state["set_query"] == "presence":
         own = st.session_state[SOURCE_KEY] == OWN_FILE
@@ -274,7 +287,7 @@ def _who(slots: dict[str, Any]) -> None:
             ends=("fewer", "more"),
             step=1,
             number_format="%d",
-            help_text="Phones that report, one report each.",
+            help_text=explained("Phones that report, one report each.", 3),
         )
     slots["devices"] = st.empty()
 
@@ -289,7 +302,9 @@ def _privacy(slots: dict[str, Any]) -> None:
         ends=("more private", "more accurate"),
         step=None,
         number_format="%g",
-        help_text="How much one report may say about its device: odds change by at most e to the ε.",
+        help_text=explained(
+            "How much one report may say about its device: odds change by at most e to the ε.", 1
+        ),
     )
     slots["epsilon"] = st.empty()
     slots["odds"] = st.empty()
@@ -299,7 +314,7 @@ def _privacy(slots: dict[str, Any]) -> None:
         format_func=lambda name: MECHANISMS[name].label,
         key="set_mechanism",
         on_change=_use_best_options,
-        help="How a device hides its cell before anything leaves it.",
+        help=explained("How a device hides its cell before anything leaves it.", 2),
     )
     slots["mechanism"] = st.empty()
     _options(slots)
@@ -350,7 +365,7 @@ def _grid(slots: dict[str, Any]) -> None:
         "Resolution (H3)",
         RESOLUTIONS,
         key="set_resolution",
-        help="Each step makes cells seven times smaller and seven times as many.",
+        help=explained("Each step makes cells seven times smaller and seven times as many.", 6),
     )
     area_km2 = h3.average_hexagon_area(st.session_state["set_resolution"], unit="km^2")
     st.html(
@@ -368,12 +383,16 @@ def _publish(slots: dict[str, Any]) -> None:
             value=None,
             key="set_floor",
             step=50,
-            help="A cell is published when at least this many devices are sure.",
+            help=explained("A cell is published when at least this many devices are sure.", 5),
         )
     with right:
         options = sorted({*CONFIDENCES, st.session_state["set_confidence"]})
         st.selectbox(
-            "Confidence", options, format_func=lambda share: f"{100 * share:g} %", key="set_confidence"
+            "Confidence",
+            options,
+            format_func=lambda share: f"{100 * share:g} %",
+            key="set_confidence",
+            help=explained("How often the error bars, and the promise behind the floor, are to hold.", 5),
         )
     slots["floor"] = st.empty()
     slots["confidence"] = st.empty()
@@ -383,14 +402,16 @@ def _publish(slots: dict[str, Any]) -> None:
             list(CORRECTION_WORDS),
             format_func=CORRECTION_WORDS.__getitem__,
             key="set_correction",
-            help="Whether all published cells are right together with this confidence, or each alone.",
+            help=explained(
+                "Whether all published cells are right together with this confidence, or each alone.", 5
+            ),
         )
         st.selectbox(
             "Error bars (intervals)",
             list(INTERVAL_WORDS),
             format_func=INTERVAL_WORDS.__getitem__,
             key="set_interval",
-            help="Score intervals turn to exact ones by themselves where reports are few.",
+            help=explained("Score intervals turn to exact ones by themselves where reports are few.", 5),
         )
     slots["interval"] = st.empty()
 
@@ -413,11 +434,18 @@ def _seed_and_link(slots: dict[str, Any], scenario: Scenario) -> None:
     left, right = st.columns([0.5, 0.5], gap="small", vertical_alignment="bottom")
     with left:
         st.number_input(
-            "Seed", value=None, key="set_seed", step=1, help="Same seed, same trips and same coins."
+            "Seed",
+            value=None,
+            key="set_seed",
+            step=1,
+            help=explained("Same seed, same trips and same coins.", 5),
         )
     with right:
         st.button(
-            "Redraw", on_click=_redraw, width="stretch", help="Toss the devices' coins again; the trips stay."
+            "Redraw",
+            on_click=_redraw,
+            width="stretch",
+            help=explained("Toss the devices' coins again; the trips stay.", 5),
         )
     slots["seed"] = st.empty()
     slots["draw"] = st.empty()
