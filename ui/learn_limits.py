@@ -287,8 +287,6 @@ def limits(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ever
                 ("report names it", home, percent(home)),
                 ("names another", away, percent(away)),
             ],
-            colours,
-            f"Belief before {percent(prior)}; after a report of the district {percent(home)}; after another {percent(away)}.",
             most=1.0,
         )
     )

@@ -286,8 +286,6 @@ def grid_report(place: Place, scenario: Scenario) -> Question:
                 ("phones in this cell", 100 * p, f"{100 * p:.1f} of 100 point to it"),
                 ("phones elsewhere", 100 * q, f"{100 * q:.1f} of 100 point to it too"),
             ],
-            colours,
-            f"Of 100 phones in a cell {100 * p:.1f} point to it; of 100 elsewhere {100 * q:.1f} do too.",
             most=100,
         )
     )

@@ -130,11 +130,11 @@ def strip(
     order = np.argsort(-truth, kind="stable")
     bars, line = strip_bins(values, order), strip_bins(truth, order)
     top, bottom = max(float(bars.max()), float(line.max()), 1.0), min(float(bars.min()), 0.0)
-    width, height, left, right = 720, 170, 4, 4
+    width, height, left, right = 720, 120, 0, 0
     span = top - bottom
 
     def at(value: float) -> float:
-        return 14 + (top - value) / span * (height - 34)
+        return 2 + (top - value) / span * (height - 4)
 
     each = (width - left - right) / bars.size
     zero = at(0.0)
@@ -150,54 +150,40 @@ def strip(
         for number, value in enumerate(line.tolist())
     )
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        f'font-size="12" fill="{tokens.quiet}">{"".join(parts)}'
-        f'<path d="M{left} {zero:.1f}H{width - right}" stroke="{tokens.quiet}" stroke-width="1"/>'
-        f'<path d="{path}H{width - right}" fill="none" stroke="{tokens.text}" stroke-width="1.8"/>'
-        f'<text x="{left}" y="10">{escape(thousands(top))} {escape(unit)}</text>'
-        f'<text x="{left}" y="{height - 3}">truly busiest cell</text>'
-        f'<text x="{width - right}" y="{height - 3}" text-anchor="end">truly empty cells</text>'
-        f'<text x="{width - right}" y="10" text-anchor="end">bars: {escape(bars_are)} · line: truth</text></svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" preserveAspectRatio="none">'
+        f'{"".join(parts)}<path d="M{left} {zero:.1f}H{width - right}" stroke="{tokens.quiet}" stroke-width="1"/>'
+        f'<path d="{path}H{width - right}" fill="none" stroke="{tokens.text}" stroke-width="1.8"/></svg>'
     )
     description = (
         f"All {thousands(truth.size)} cells in a row, the truly busiest first. Bars, {bars_are}: from "
         f"{thousands(bars[0])} at the busiest to {thousands(bars[-1])} at the emptiest. Line, the truth: from "
         f"{thousands(line[0])} to {thousands(line[-1])}."
     )
-    return picture(svg, description, width=1000)
+    address = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<div class="strip-caption"><span>{escape(thousands(top))} {escape(unit)}</span>'
+        f"<span>bars: {escape(bars_are)}, line: truth</span></div>"
+        f'<img class="lesson-strip" src="data:image/svg+xml;base64,{address}" alt="{escape(description, quote=True)}">'
+        '<div class="strip-caption"><span>truly busiest cell</span><span>truly emptiest cells</span></div>'
+    )
 
 
-def columns(
-    rows: Sequence[tuple[str, float, str]], tokens: Tokens, description: str, *, most: float | None = None
-) -> str:
-    """Draw labelled horizontal bars.
+def columns(rows: Sequence[tuple[str, float, str]], *, most: float) -> str:
+    """Return labelled bars as HTML that wraps on a phone.
 
     Parameters
     ----------
     rows
         Label, value (not negative) and the text after the bar, one a row.
-    tokens
-        Colours of the page.
-    description
-        In words, for who can't see it.
     most
-        Value of a full bar; the greatest by default.
+        Value of a full bar.
     """
-    longest = max((len(label) for label, _, _ in rows), default=0)
-    left = 12 + 6.6 * longest
-    width = left + 320 + 7 * max((len(text) for _, _, text in rows), default=0) - 60
-    full = most or max((value for _, value, _ in rows), default=1.0) or 1.0
-    parts = []
-    for number, (label, value, text) in enumerate(rows):
-        y = 6 + number * 30
-        length = 250 * min(value / full, 1.0)
-        parts.append(
-            f'<text x="{left - 8:.0f}" y="{y + 15}" text-anchor="end" fill="{tokens.text}">{escape(label)}</text>'
-            f'<rect x="{left:.0f}" y="{y + 2}" width="{max(length, 1):.1f}" height="18" rx="3" fill="{tokens.accent}" '
-            f'fill-opacity="0.8"/><text x="{left + 6 + length:.1f}" y="{y + 15}" fill="{tokens.quiet}">{escape(text)}</text>'
+    return (
+        '<div class="bar-rows">'
+        + "".join(
+            f'<div class="bar-row"><span>{escape(label)}</span><span><i style="width:{100 * min(value / most, 1.0):.1f}%"></i>'
+            f"</span><span>{escape(text)}</span></div>"
+            for label, value, text in rows
         )
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {10 + 30 * len(rows)}" '
-        f'font-family="sans-serif" font-size="13">{"".join(parts)}</svg>'
+        + "</div>"
     )
-    return picture(svg, description, width=round(width * 1.1))

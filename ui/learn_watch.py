@@ -10,13 +10,13 @@ from ui.palettes import Tokens
 def watch_svg(found: Watch, tokens: Tokens) -> str:
     """Return the picture that plays: the district reported each day above, the belief after it below."""
     days = found.reported.size
-    width, left, pitch = 640, 92, 53
+    width, left, pitch = 440, 72, 36
     label = "".join(
-        f'<text x="{left + district * pitch + 21}" y="196" text-anchor="middle" fill="{tokens.quiet}">{district + 1}</text>'
+        f'<text x="{left + district * pitch + 16}" y="196" text-anchor="middle" fill="{tokens.quiet}">{district + 1}</text>'
         for district in range(DISTRICTS)
     )
     bars = "".join(
-        f'<rect x="{left + district * pitch + 6}" width="30" fill="{tokens.accent}" fill-opacity="0.85" rx="2" data-seq="height='
+        f'<rect x="{left + district * pitch + 3}" width="26" fill="{tokens.accent}" fill-opacity="0.85" rx="2" data-seq="height='
         + ";".join(f"{max(110 * float(value), 0.6):.1f}" for value in found.beliefs[:, district])
         + "|y="
         + ";".join(f"{178 - max(110 * float(value), 0.6):.1f}" for value in found.beliefs[:, district])
@@ -27,19 +27,19 @@ def watch_svg(found: Watch, tokens: Tokens) -> str:
     stacked = [0] * DISTRICTS
     dots = []
     for day, district in enumerate(found.reported.tolist()):
-        x, y = left + district * pitch + 8 + stacked[district] % 5 * 7, 50 - stacked[district] // 5 * 7
+        x, y = left + district * pitch + 5 + stacked[district] % 4 * 7, 50 - stacked[district] // 4 * 7
         copy = day > 0 and found.beliefs[day].tolist() == found.beliefs[day - 1].tolist()
         dots.append(
             f'<circle data-from="{day}" cx="{x}" cy="{y}" r="3" '
             + (f'fill="none" stroke="{tokens.quiet}"/>' if copy else f'fill="{tokens.text}"/>')
         )
         stacked[district] += 1
-    mark = left + found.home * pitch + 21
+    mark = left + found.home * pitch + 16
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 222" font-size="12" '
-        f'style="max-width:760px"><text x="2" y="44" fill="{tokens.quiet}">reports</text>'
+        f'style="max-width:640px"><text x="2" y="44" fill="{tokens.quiet}">reports</text>'
         f'<text x="2" y="58" fill="{tokens.quiet}">so far</text>{"".join(dots)}'
-        f'<text x="2" y="120" fill="{tokens.quiet}">belief after</text>'
+        f'<text x="2" y="120" fill="{tokens.quiet}">belief</text>'
         f'<path d="M{left} 178H{width - 8}" stroke="{tokens.quiet}"/>'
         f'<path d="M{left} 68H{width - 8}" stroke="{tokens.grid}" stroke-dasharray="3 4"/>'
         f'<text x="{left - 6}" y="72" text-anchor="end" fill="{tokens.quiet}">1</text>{bars}{label}'
