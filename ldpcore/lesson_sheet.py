@@ -12,19 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from ldpcore.lesson import (
-    DISTRICTS,
-    Busy,
-    Grid,
-    Inversion,
-    belief,
-    busy,
-    forged_shift,
-    grid,
-    inversion,
-    named_right,
-    probabilities,
-)
+from ldpcore.lesson import Busy, Inversion, busy, inversion, probabilities
+from ldpcore.lesson_errors import Grid, grid
+from ldpcore.lesson_limits import DISTRICTS, belief, forged_shift, named_right
 from ldpcore.mechanisms import make_mechanism
 from ldpcore.postprocess import clamping_bias
 from ldpcore.release import Release

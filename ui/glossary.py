@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
 from typing import Final
-from urllib.parse import urlencode
 
 import streamlit as st
-
-from ui.link import SCENARIO_KEY, link_params
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +195,6 @@ def words_used(*keys: str, place: str) -> None:
     st.html(f'<p class="quiet words">Words used here: {words}</p>')
 
 
-def step_url(step: int) -> str:
-    """Return the link to a step of the lesson that keeps the scenario in force, relative to any page."""
-    params = link_params(st.session_state[SCENARIO_KEY]) if SCENARIO_KEY in st.session_state else {}
-    return "learn?" + urlencode({**params, "step": str(step)})
-
-
 def explained(sentence: str, step: int) -> str:
     """Return the help of a control: its sentence and the link to the step that explains it.
 
@@ -212,11 +203,17 @@ def explained(sentence: str, step: int) -> str:
     return f"{sentence} [Learn, step {step}](learn?step={step})"
 
 
-def glossary_html() -> str:
-    """Return all words with their sentences and the links to their steps, by name."""
+def glossary_html(step_link: Callable[[int], str]) -> str:
+    """Return all words with their sentences and the links to their steps, by name.
+
+    Parameters
+    ----------
+    step_link
+        From a step to its address.
+    """
     rows = "".join(
         f"<dt>{escape(found.name)}</dt><dd>{escape(found.sentence)} "
-        f'<a href="{escape(step_url(found.step), quote=True)}">Step {found.step}</a></dd>'
+        f'<a href="{escape(step_link(found.step), quote=True)}">Step {found.step}</a></dd>'
         for found in sorted(TERMS.values(), key=lambda found: found.name.lower())
     )
     return f'<dl class="glossary">{rows}</dl>'

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from ldpcore.lesson import Clamping, Grid, grid, lesson_generator, measure_clamping
+from ldpcore.lesson import lesson_generator
+from ldpcore.lesson_errors import Clamping, Grid, grid, measure_clamping
 from ldpcore.release import Release
 from ldpcore.settings import Scenario
 from ui.glossary import term

@@ -242,8 +242,13 @@ def _class_controls(place: Place) -> None:
         )
 
 
+def _step_link(step: int) -> str:
+    """Return the link to a step that keeps the scenario in force, relative to any page."""
+    return "learn?" + urlencode({**link_params(get_settings()), "step": str(step)})
+
+
 def glossary() -> None:
     """Draw all words at the foot of the page."""
     panel = st.expander("Glossary", key="open_glossary", on_change="rerun")
     if panel.open:
-        panel.html(glossary_html())
+        panel.html(glossary_html(_step_link))

@@ -9,21 +9,15 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from ldpcore.lesson import (
-    DISTRICTS,
-    PHONES,
-    belief,
-    forged_shift,
-    inversion,
-    lesson_generator,
-    named_right,
-    observed_right,
-    reports_seen,
-    watch,
-)
+from ldpcore.lesson import PHONES, inversion, lesson_generator
+from ldpcore.lesson_limits import DISTRICTS, belief, forged_shift, named_right, observed_right, watch
 from ldpcore.mechanisms import make_mechanism
+from ldpcore.privacy.averaging import memo_draws
+from ldpcore.privacy.composition import device_loss
+from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
 from ui.charts import themed
+from ui.controls import note
 from ui.glossary import term
 from ui.headline import Figure, figures_html
 from ui.learn_frame import headline
@@ -37,6 +31,7 @@ from ui.number_words import percent, plus_minus, round_significant, signed, thou
 from ui.odds import odds_ratio
 from ui.palettes import tokens
 from ui.pipeline import get_release
+from ui.schedule import get_schedule
 
 DAYS: Final = 30
 DEFAULT_DAYS: Final = 10
@@ -72,7 +67,7 @@ def tomorrow(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
         toss = again_button(
             "toss", "Another phone", help_text="Another phone with its own district and coins."
         )
-    seen = reports_seen(days, memory_days=memory)
+    seen = memo_draws(days, reports_per_epoch=memory)
     right_now, first = named_right(epsilon, DISTRICTS, seen), named_right(epsilon, DISTRICTS, 1)
     with top:
         headline(
@@ -94,6 +89,7 @@ def tomorrow(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
     hits = observed_right(
         epsilon, reports=seen, phones=PHONES, rng=lesson_generator(scenario, step=7, toss=10**6 + toss)
     )
+    total = device_loss(epsilon, Schedule(memo=False), days=seen)
     chance = math.sqrt(right_now * (1 - right_now) / PHONES)
     ratio = seen * make_mechanism("grr", epsilon=epsilon, domain_size=DISTRICTS).epsilon_effective
     st.html(
@@ -122,8 +118,8 @@ def tomorrow(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
                 ),
                 Figure(
                     "Privacy loss added up",
-                    f"{seen * epsilon:g}",
-                    f"{seen} × ε = {epsilon:g}",
+                    f"{total.epsilon:g}",
+                    total.formula,
                     "Losses of fresh reports add up; kept answers for one place cost once.",
                 ),
                 Figure(
@@ -135,6 +131,11 @@ def tomorrow(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
             ),
             map_version=f"tomorrow-{days}-{memory}-{toss}",
         )
+    )
+    own = device_loss(epsilon, get_schedule(), days=days)
+    note(
+        f"The dashboard's own schedule, set in the sidebar under Budget, spends at most {own.formula} in {days} days. It is a "
+        "bound for the worst device, which may visit new places and see an epoch begin."
     )
     _curves(epsilon)
     st.html(
@@ -192,7 +193,7 @@ def _curves(epsilon: float) -> None:
         {
             "Day": day,
             "Answer": MEMORY_WORDS[memory],
-            "Named rightly": named_right(epsilon, DISTRICTS, reports_seen(day, memory_days=memory)),
+            "Named rightly": named_right(epsilon, DISTRICTS, memo_draws(day, reports_per_epoch=memory)),
         }
         for memory in MEMORIES
         for day in range(1, DAYS + 1)

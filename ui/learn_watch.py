@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ldpcore.lesson import DISTRICTS, Watch
+from ldpcore.lesson_limits import DISTRICTS, Watch
 from ui.number_words import percent
 from ui.palettes import Tokens
 

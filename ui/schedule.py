@@ -16,6 +16,7 @@ from ldpcore.privacy.composition import LIFETIME_DAYS, MEMO_CAVEAT, device_loss
 from ldpcore.schedule import AT_CAP, DEFAULT_SCHEDULE, Schedule
 from ldpcore.settings import Scenario
 from ldpcore.trips.cities import CITIES
+from ui.glossary import explained
 from ui.number_words import thousands
 
 SCHEDULE_KEY: Final = "schedule"
@@ -106,12 +107,14 @@ def schedule_controls() -> Schedule:
         value=None,
         step=1,
         key="sched_reports_a_day",
-        help="Of one device. 288 is every five minutes.",
+        help=explained("Of one device. 288 is every five minutes.", 7),
     )
     st.toggle(
         "Remember the answer per cell",
         key="sched_memo",
-        help="Memoisation: within an epoch the same cell gives the same answer again, at no further cost.",
+        help=explained(
+            "Memoisation: within an epoch the same cell gives the same answer again, at no further cost.", 7
+        ),
     )
     memo = bool(state["sched_memo"])
     left, right = st.columns(2, gap="small")
@@ -122,7 +125,7 @@ def schedule_controls() -> Schedule:
             step=1,
             key="sched_cap",
             disabled=not memo,
-            help="Distinct cells a device reports in one epoch at most.",
+            help=explained("Distinct cells a device reports in one epoch at most.", 7),
         )
     with right:
         st.number_input(
@@ -131,7 +134,7 @@ def schedule_controls() -> Schedule:
             step=1,
             key="sched_epoch_days",
             disabled=not memo,
-            help="After so many days the remembered answers are drawn anew.",
+            help=explained("After so many days the remembered answers are drawn anew.", 7),
         )
     st.selectbox(
         "At the cap a device",
@@ -139,7 +142,9 @@ def schedule_controls() -> Schedule:
         format_func=AT_CAP.__getitem__,
         key="sched_at_cap",
         disabled=not memo,
-        help="Silence shows that the cap was hit; replaying hides that and biases the counts a little.",
+        help=explained(
+            "Silence shows that the cap was hit; replaying hides that and biases the counts a little.", 7
+        ),
     )
     settings = {name: state[f"sched_{name}"] for name in _CONTROLS}
     emptied = [name for name, value in settings.items() if value is None]
