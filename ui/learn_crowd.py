@@ -252,18 +252,10 @@ def _formula(found: Inversion) -> None:
         f"{signed(found.support - found.by_chance)}.</li>"
         f"<li>Every phone that is really there adds p − q = {found.gap:.6f} on average. So divide.</li></ol>"
     )
-    support, chance, estimate, error = (
-        f"{number:,.0f}".replace(",", "{,}")
-        for number in (found.support, found.by_chance, found.estimate, found.std_error)
-    )
-    st.latex(
-        r"\begin{aligned}\hat c &= \frac{C - n q}{p - q} \\[4pt] &= \frac{"
-        + f"{support} - {chance}"
-        + "}{"
-        + f"{found.gap:.6f}"
-        + r"} \\[4pt] &= "
-        + f"{estimate} \\pm {error}"
-        + r"\end{aligned}"
+    st.html(
+        '<p class="formula">estimate = (C − n q) ÷ (p − q)<br>'
+        f"= ({thousands(found.support)} − {thousands(found.by_chance)}) ÷ {found.gap:.6f}<br>"
+        f"= <b>{thousands(found.estimate)} ±{thousands(found.std_error)}</b> devices</p>"
     )
     st.html(
         f"<p class=lesson>Nothing here looks at a single phone, so it costs no privacy. The result is "

@@ -65,6 +65,10 @@ def error_bar(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - e
         f"{100 * scenario.confidence:g} of 100 draws; that share is its {term('coverage', place='redraws')}. An estimate "
         "that is right on average must lie below an empty cell's truth, zero, about every second time: a negative estimate "
         "is no mistake.</p>"
+        f"<p class=lesson>Every phone adds its own chance, so with n phones the error of a cell grows like √n: ±"
+        f"{thousands(found.std_error)} devices with {thousands(population.size)} phones, about ±"
+        f"{thousands(found.std_error * 10**0.5)} with ten times as many. A cell that keeps its share of the phones has ten times "
+        "the count by then, so its relative error is 3.2 times smaller; a cell that keeps its count is 3.2 times worse off.</p>"
     )
     with st.expander(f"The {REDRAWS} redraws as a table"):
         _redraw_table(found)
@@ -325,6 +329,9 @@ def _exactly(rows: list[Grid], scenario: Scenario, release: Release) -> None:
         f"±{thousands(finest.largest_error)}.</li>"
         "<li>Generalised randomised response, which sends one cell, is different: its error in devices becomes "
         f"{direct:.1f} times as large, its relative error {other[2].relative_error / other[0].relative_error:.0f} times.</li>"
+        f"<li>A hatched cell is held back because not at least {thousands(scenario.floor)} devices are sure "
+        f"({term('floor', place='finer')}). That protects the reader from noise, not the phones: the estimates are private "
+        "already, whether they are shown or not.</li>"
         "<li>More cells do <b>not</b> change ε, nor how many phones report, nor the sum over a coarse cell for the better: "
         "adding up seven small estimates adds up seven errors.</li></ul>"
     )

@@ -303,6 +303,10 @@ def limits(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ever
         "address, perhaps with an account, and with a size. When a phone reports, how often, and from where on the network "
         "is not randomised. All reports here have one size and a phone outside the area sends a report too; the rest needs "
         f"a relay or a shuffler ({term('shuffle_model', place='limits')}), who then has to be trusted.</p>"
+        "<h2 class=card-name>4. What it costs to trust nobody</h2><p class=lesson>A server that may see every true place could "
+        "add noise once and publish counts with an error that does not grow with the phones. Here every phone adds its own, "
+        "and the error grows like √n. That is the price of a server that never holds a place; the two promises are against "
+        "different observers, so their ε are not to be compared as numbers.</p>"
     )
     return Question(
         f"A report under ε = {epsilon:g} names a district. When is the observer nearly sure the phone is there?",

@@ -240,7 +240,8 @@ def grid_report(place: Place, scenario: Scenario) -> Question:
         if place.class_seed is None:
             note(
                 "Made by the client that would run on a phone. Its coins come from the operating system and from nowhere "
-                "else, so this report cannot be made again from the link; every other number here can."
+                "else: whoever could guess them could undo them. So this report cannot be made again from the link; every other "
+                "number here can."
             )
         else:
             note(
