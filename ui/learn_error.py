@@ -198,10 +198,15 @@ def finer_grid(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - 
                 f"±{100 * coarse.relative_error:.3g} %; choose a finer grid to see what it costs."
             )
         else:
+            same = round(shown.std_error) == round(coarse.std_error)
+            empty = (
+                f"stays ±{thousands(coarse.std_error)} devices"
+                if same
+                else f"goes from ±{thousands(coarse.std_error)} to ±{thousands(shown.std_error)} devices"
+            )
             sentence = (
-                f"{shown.cells / coarse.cells:.1f} times the cells: the error of an empty cell goes from "
-                f"±{thousands(coarse.std_error)} to ±{thousands(shown.std_error)} devices, that of a mean cell from "
-                f"±{100 * coarse.relative_error:.3g} % to ±{100 * shown.relative_error:.3g} % of its count."
+                f"{shown.cells / coarse.cells:.1f} times the cells: the error of an empty cell {empty}, that of a mean cell goes "
+                f"from ±{100 * coarse.relative_error:.3g} % to ±{100 * shown.relative_error:.3g} % of its count."
             )
         headline(STEPS[5], sentence)
     truth = release.population.true_counts.astype(np.float64)

@@ -72,7 +72,7 @@ STEPS: Final = (
     Step(
         5,
         "The error bar",
-        "Error bar",
+        "Error",
         "An estimate is one draw of many. Toss all coins again and it moves, for an empty cell below zero about as "
         "often as above.",
         (3,),
@@ -80,7 +80,7 @@ STEPS: Final = (
     Step(
         6,
         "A finer grid",
-        "Finer grid",
+        "Finer",
         "Smaller cells hold fewer phones. With marks on a list, the error of a cell stays what it was, so each count "
         "drowns in it sooner.",
         (0, 3),
@@ -88,7 +88,7 @@ STEPS: Final = (
     Step(
         7,
         "Again tomorrow",
-        "Tomorrow",
+        "Again",
         "Fresh coins every day average out, and the place shows through. A phone that remembers its answer says "
         "nothing new, as long as it remembers.",
         (1,),
