@@ -23,7 +23,7 @@ from ldpcore.fallback import (
     why_unfit,
 )
 from ldpcore.fallback_files import fallback_bytes, fallback_command, fallback_sidecar
-from ldpcore.fallback_measured import PLAIN, MeasuredFallback
+from ldpcore.fallback_measured import MeasuredFallback
 from ldpcore.release import Release, Status
 from ldpcore.release_files import SIMULATED, WRITERS, sidecar_bytes
 from ldpcore.trips.cities import CITIES, city_land_geojson
@@ -395,6 +395,3 @@ def downloads(plain: Release, run: FallbackRelease) -> None:
 
 def _sidecar(plain: Release, run: FallbackRelease, *, truth: bool) -> bytes:
     return sidecar_bytes(fallback_sidecar(plain, run, truth=truth))
-
-
-__all__ = ["PLAIN", "Choice", "answer", "downloads", "gains", "gains_frame", "picture", "table"]
