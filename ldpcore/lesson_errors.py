@@ -11,7 +11,8 @@ from ldpcore.errors import ParameterError
 from ldpcore.estimate import true_variance_terms
 from ldpcore.mechanisms import FrequencyOracle, make_mechanism
 from ldpcore.mechanisms.options import checked_integer
-from ldpcore.postprocess import clamping_bias, measure_postprocessing
+from ldpcore.postprocess import clamping_bias
+from ldpcore.postprocess_measured import measure_postprocessing
 from ldpcore.shapes import FloatArray, IntArray
 
 
@@ -70,7 +71,8 @@ def measure_clamping(
         counts[int(counts.argmax())] += emptied
         counts[quiet] = 0
     empty = counts == 0
-    raw, clamped = measure_postprocessing(mechanism, counts, draws=redraws, rng=rng, names=("base-pos",))
+    coins = (mechanism.sample_counts(counts, rng=rng) for _ in range(redraws))
+    raw, clamped = measure_postprocessing(mechanism, counts, coins, names=("base-pos",))
     base, _ = true_variance_terms(mechanism, counts.astype(np.float64), n=int(counts.sum()))
     std_error = math.sqrt(float(base[empty].mean()))
     cells = int(empty.sum())

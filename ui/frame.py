@@ -14,7 +14,7 @@ _FOLDER: Final = Path(__file__).resolve().parent
 
 @cache
 def _style() -> str:
-    return (_FOLDER / "style.css").read_text(encoding="utf-8")
+    return "".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("style.css", "learn.css"))
 
 
 def apply_style() -> None:

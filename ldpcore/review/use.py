@@ -390,4 +390,4 @@ def _bias_row(row: MeasuredBias, facts: Facts) -> tuple[str, ...]:
 
 def _typical_error(row: MeasuredBias) -> float:
     """Return the root mean squared error over cells and redraws."""
-    return float((row.rmse**2).mean()) ** 0.5
+    return math.sqrt(float((row.rmse**2).mean()))
