@@ -140,7 +140,9 @@ def from_token(token: str) -> tuple[ScenarioFile | None, list[str]]:
     if len(token) > _LONGEST_LINK:
         return None, wrong
     try:
-        params = dict(parse_qsl(token, strict_parsing=True, max_num_fields=_MOST_FIELDS))
+        params = dict(
+            parse_qsl(token, keep_blank_values=True, strict_parsing=True, max_num_fields=_MOST_FIELDS)
+        )
         name = checked_name(params.pop("name", ""))
     except (ParameterError, ValueError):
         return None, wrong

@@ -173,7 +173,15 @@ def _shared_runs() -> RunCache[Any]:
 def _own_area(scenario: Scenario) -> Area | None:
     """Return the outline the user loaded, where the scenario is about it."""
     held: tuple[str, Area] | None = st.session_state.get(AREA_KEY)
-    if scenario.area is None or not scenario.area.startswith("polygon:"):
+    if scenario.area is None:
+        return None
+    if not scenario.area.startswith("polygon:"):
+        if scenario.area.count(",") != 3:
+            # On the command line this may be a path; here it would name a file of the server.
+            raise ParameterError(
+                "area",
+                "An area is written W,S,E,N in degrees, such as 10.6,59.8,10.9,60.0; load an outline as a file.",
+            )
         return None
     if held is None or held[0] != scenario.area:
         raise ParameterError(

@@ -15,6 +15,7 @@ from ldpcore.scenario_file import ScenarioFile, read_scenario_file
 from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
 from ldpcore.side_by_side import comparison_csv, side_of
+from ldpcore.trips.read import read_trips
 from ui.library_store import from_token, link_token
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,3 +212,27 @@ def test_words_of_a_review_are_saved_and_come_back() -> None:
     app.run()
     app.button(key="saved_open_0").click().run()
     assert app.session_state["statements"] == {"notes": "Two pilots."}
+
+
+def test_a_scenario_on_a_file_travels_without_a_city() -> None:
+    scenario = Scenario(city=None, area="10.6,59.8,10.9,60.0", trips="ab" * 32, timezone="Europe/Oslo")
+    file = ScenarioFile(name="Oslo", scenario=scenario)
+    assert from_token(link_token(file)) == (file, [])
+
+
+def test_no_link_opens_a_file_of_the_server(tmp_path) -> None:
+    trips = tmp_path / "trips.csv"
+    rows = [f"{i},59.{900 + i % 20},10.{700 + i % 30}" for i in range(50)]
+    trips.write_text("trip_id,start_lat,start_lng\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    outline = tmp_path / "outline.geojson"
+    ring = [[10.6, 59.8], [10.9, 59.8], [10.9, 60.0], [10.6, 60.0], [10.6, 59.8]]
+    outline.write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}), encoding="utf-8")
+    table = read_trips(trips)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.session_state["own_trips"] = table
+    scenario = Scenario(city=None, trips=table.digest, area=str(outline), resolution=6)
+    app.query_params["first"] = link_token(ScenarioFile(name="Mine", scenario=scenario))
+    app.run()
+    app.switch_page("pages/library.py").run()
+    assert not app.exception
+    assert any("An area is written" in entry.value for entry in app.error)
