@@ -62,12 +62,12 @@ def choose() -> tuple[str, bool]:
         state[variant_key] = next(iter(variants))
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         if len(variants) > 1:
-            st.segmented_control(
+            st.radio(
                 trouble.choice,
                 list(variants),
                 format_func=variants.__getitem__,
                 key=variant_key,
-                required=True,
+                horizontal=True,
             )
         st.toggle("Reproduce it", key=_SWITCH, help="Off shows the same scenario with the fault mended.")
     variant, on = str(state[variant_key]), bool(state[_SWITCH])

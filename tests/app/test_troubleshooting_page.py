@@ -75,7 +75,7 @@ def test_another_failure_is_chosen_and_lands_in_the_link() -> None:
     assert param(app, "fault") == "sparse"
     assert "Sparse cells swing" in headline(app)
     assert "One sparse cell, redrawn" in texts(app)
-    app.button_group(key="trouble_variant_sparse").set_value("sparse.bar").run()
+    app.radio(key="trouble_variant_sparse").set_value("sparse.bar").run()
     assert not app.exception
     assert param(app, "fault") == "sparse.bar"
 
