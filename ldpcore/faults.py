@@ -173,7 +173,9 @@ def invert_wrongly(release: Release, cause: str) -> Inversion:
         expected=expected,
         offset=n * (q - server_q) / (server_p - server_q),
         stretch=(p - q) / (server_p - server_q),
-        table=_inversion_table(true, (wrong, expected, spread), (right, true, right_spread), n=n),
+        table=_inversion_table(
+            true, (wrong, expected, spread), (right, true, right_spread), n=n, noun=release.population.noun
+        ),
     )
 
 
@@ -184,7 +186,7 @@ def _pair(mechanism: Any) -> tuple[float, float]:  # noqa: ANN401 - any frequenc
 def _server_pair(release: Release, cause: str) -> tuple[str, tuple[float, float]]:
     scenario, d = release.scenario, release.population.domain.size
     if cause == "raw":
-        return "takes every report that points to a cell for a device in it", (1.0, 0.0)
+        return "counts every report that points to a cell as if it came from there", (1.0, 0.0)
     mechanism: Any = release.mechanism
     if cause == "scheme":
         other = make_mechanism(_OTHER_ENCODING[scenario.mechanism], epsilon=scenario.epsilon, domain_size=d)
@@ -207,6 +209,7 @@ def _inversion_table(
     right: tuple[FloatArray, FloatArray, FloatArray],
     *,
     n: int,
+    noun: str,
 ) -> Table:
     """Return the figures of (estimates, their exact means, their exact standard errors) of both inversions."""
     busiest = int(np.argmax(true))
@@ -220,12 +223,12 @@ def _inversion_table(
         )
 
     lines = (
-        Line("busiest", "Busiest cell", cells(lambda values: float(values[busiest])), "devices"),
+        Line("busiest", "Busiest cell", cells(lambda values: float(values[busiest])), noun),
         Line(
             "quiet",
             "Quieter half, mean of a cell",
             cells(lambda values: float(values[quiet].mean())),
-            "devices",
+            noun,
         ),
         Line(
             "ratio",
@@ -233,7 +236,7 @@ def _inversion_table(
             cells(lambda values: _ratio(float(values[busiest]), float(values[quiet].mean()))),
             "times",
         ),
-        Line("total", "All cells added up", cells(lambda values: float(values.sum())), "devices"),
+        Line("total", "All cells added up", cells(lambda values: float(values.sum())), noun),
         Line("check", "All cells over all reports: should be 1", cells(lambda v: float(v.sum()) / n)),
         Line(
             "rmse",
@@ -248,7 +251,7 @@ def _inversion_table(
                     for estimate, mean, spread in (wrong, right)
                 ),
             ),
-            "devices",
+            noun,
         ),
     )
     return Table(("Truth", "With the fault", "Mended"), lines)
@@ -294,14 +297,15 @@ def noise_table(releases: Mapping[str, Release]) -> Table:
     def mean(release: Release) -> float:
         return release.population.size / release.population.domain.size
 
+    noun = next(iter(releases.values())).population.noun
     lines = (
         Line("cells", "Cells", cells(lambda release: release.population.domain.size)),
-        Line("mean", "Devices in a cell, on average", cells(mean), "devices"),
+        Line("mean", f"{noun.capitalize()} in a cell, on average", cells(mean), noun),
         Line(
             "rmse",
             "Typical error of a cell",
             cells(lambda release: release.figures.rmse, lambda release: release.figures.rmse_expected),
-            "devices",
+            noun,
         ),
         Line(
             "relative",

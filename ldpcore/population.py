@@ -85,6 +85,11 @@ class Population:
         """Number of devices (or trips) that report."""
         return int(self.true_counts.sum())
 
+    @property
+    def noun(self) -> str:
+        """What is counted, as many: ``"devices"`` or ``"trips"``."""
+        return f"{self.unit}s"
+
 
 def scenario_area(scenario: Scenario, trips: TripTable | None = None) -> Area:
     """Return the service area of a scenario, found from the file where nothing names it."""

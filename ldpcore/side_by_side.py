@@ -278,12 +278,18 @@ def use(first: Side, second: Side) -> tuple[Row, ...]:
             "smallest_count",
             f"Smallest count known to ±{100 * RELATIVE_ERROR:g} % (one standard error)",
             [_trusted(side) for side in sides],
-            "devices",
+            _noun(sides),
         ),
         _measured(sides, "coverage", "Error bars that hold the truth", "share"),
         _measured(sides, "false_published", "False publications", "cells"),
         _measured(sides, "false_suppressed", "Cells held back that reach the floor", "cells"),
     )
+
+
+def _noun(sides: tuple[Side, Side]) -> str:
+    """Return what both sides count; a report is one device's or one trip's where they differ."""
+    nouns = {side.population.noun for side in sides}
+    return nouns.pop() if len(nouns) == 1 else "reports"
 
 
 def _plain_row(key: str, label: str, values: Sequence[float | None], unit: str = "") -> Row:
@@ -316,7 +322,7 @@ def _error_row(sides: tuple[Side, Side]) -> Row:
         roots.append(root)
         errors.append(square_error / (2 * root) if root else 0.0)
     expected = [side.draws[0].rmse_expected for side in sides]
-    return _row_of("rmse", "Typical error of a cell", "devices", roots, errors, expected)
+    return _row_of("rmse", "Typical error of a cell", _noun(sides), roots, errors, expected)
 
 
 def _row_of(

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from ldpcore.release import Release
+from ldpcore.settings import Scenario
 from ldpcore.shapes import BoolArray, FloatArray
 from ldpcore.trips.cities import CITIES, city_land_geojson
 from ui import assets
@@ -29,6 +30,15 @@ MAP_HEIGHT: Final = 360
 def is_dark() -> bool:
     """Return whether the reader's page is dark."""
     return st.context.theme.type == "dark"
+
+
+def warn_of_truth(*scenarios: Scenario) -> None:
+    """Say that a page shows what a user's file holds, where one of the scenarios is about it."""
+    if not all(scenario.synthetic for scenario in scenarios):
+        st.warning(
+            "Truth and measured figures come from the file as it is: they are not private. Keep them to those who may "
+            "see the file."
+        )
 
 
 def shared_scale(*releases: Release) -> CountScale:

@@ -14,7 +14,7 @@ from ldpcore.scenario_file import LONGEST_ABOUT, LONGEST_NAME, MAX_BYTES, Scenar
 from ldpcore.side_by_side import Side, compare_sides, comparison_csv, comparison_json, side_of
 from ui import legend
 from ui.controls import heading, note
-from ui.library_map import estimate_map, is_dark, shared_scale
+from ui.library_map import estimate_map, is_dark, shared_scale, warn_of_truth
 from ui.library_store import (
     CURRENT,
     add,
@@ -101,6 +101,7 @@ def run_pair(files: tuple[ScenarioFile, ScenarioFile]) -> tuple[Side, Side] | No
 
 def pair_maps(first: Side, second: Side) -> None:
     """Draw the estimates of both sides next to each other on one scale."""
+    warn_of_truth(first.scenario, second.scenario)
     releases = [get_release(side.scenario) for side in (first, second)]
     scale = shared_scale(*releases)
     for column, letter, side, release in zip(
@@ -118,6 +119,7 @@ def pair_maps(first: Side, second: Side) -> None:
         legend.legend_html(
             scale=scale,
             dark=is_dark(),
+            counts_label=f"{' or '.join(sorted({side.population.noun for side in (first, second)})).capitalize()} per cell",
             counts_note="A and B share this scale.",
         )
     )

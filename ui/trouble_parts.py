@@ -19,7 +19,7 @@ from ui.controls import heading, note
 from ui.explore_map import draw
 from ui.headline import figures_html
 from ui.hex_map import HoverColumn, Panel, pin_cell
-from ui.library_map import is_dark, on_drawing, panels_map
+from ui.library_map import is_dark, on_drawing, panels_map, warn_of_truth
 from ui.palettes import RAMPS, ErrorScale
 from ui.trouble_stories import STORIES, Plate, Story, sparse_redraws
 from ui.trouble_table import table_html
@@ -89,6 +89,7 @@ def tell(release: Release, variant: str, schedule: Schedule, *, on: bool) -> Sto
 
 def show(story: Story, variant: str) -> None:
     """Draw the maps, their legend, the figures and the notes."""
+    warn_of_truth(*(plate.release.scenario for plate in story.plates))
     columns = st.columns(len(story.plates), gap="medium")
     one_scale = all(plate.scale is story.plates[0].scale for plate in story.plates)
     versions = []
@@ -181,7 +182,7 @@ def redraw_chart(release: Release) -> None:
     negative = int((draws["estimate"] < 0).sum())
     mean, error = draws["estimate"].mean(), draws["estimate"].std() / np.sqrt(len(draws))
     st.markdown(
-        f"Cell {release.population.domain.cell_ids()[index]} holds {truth:,.0f} devices. Its estimate is negative in "
+        f"Cell {release.population.domain.cell_ids()[index]} holds {truth:,.0f} {release.population.noun}. Its estimate is negative in "
         f"{negative} of {len(draws)} redraws; the mean of all is {mean:,.0f} ±{error:,.0f}."
     )
     st.altair_chart(

@@ -11,6 +11,7 @@ import numpy as np
 
 from ldpcore.faults import (
     Cell,
+    Inversion,
     Table,
     causes_for,
     demonstrable,
@@ -141,7 +142,7 @@ def flat(release: Release, variant: str, schedule: Schedule, *, on: bool) -> Sto
         )
         cause = "raw"
     found = invert_wrongly(release, cause)
-    truth = _float(release.population.true_counts)
+    truth, noun = _float(release.population.true_counts), release.population.noun
     views = [
         View("truth", "Truth", "no server ever sees this", truth),
         View("mended", "Mended", "inverted with the client's parameters", found.right),
@@ -149,12 +150,12 @@ def flat(release: Release, variant: str, schedule: Schedule, *, on: bool) -> Sto
     column = 2
     headline = (
         "Mended: inverted with the client's own parameters, a cell is off by "
-        f"±{thousands(round_significant(release.figures.rmse))} devices."
+        f"±{thousands(round_significant(release.figures.rmse))} {noun}."
     )
     if on:
         views.insert(1, View("fault", "With the fault", "the same reports", found.wrong))
         column = 1
-        headline = _flat_headline(found.offset, found.stretch, found.what, truth)
+        headline = _flat_headline(found, truth, noun)
         if not found.seen_in_total:
             notes = (
                 *notes,
@@ -167,17 +168,18 @@ def flat(release: Release, variant: str, schedule: Schedule, *, on: bool) -> Sto
         card(table.line("check"), column, label="All cells over all reports"),
         card(table.line("rmse"), column),
     )
-    plate = Plate(release, tuple(views), count_scale(truth), "devices", "Devices per cell")
+    plate = Plate(release, tuple(views), count_scale(truth), noun, f"{noun.capitalize()} per cell")
     return Story(headline, (plate,), figures, table, notes)
 
 
-def _flat_headline(offset: float, stretch: float, what: str, truth: FloatArray) -> str:
+def _flat_headline(found: Inversion, truth: FloatArray, noun: str) -> str:
+    offset, what = found.offset, found.what
     size = thousands(round_significant(abs(offset), 3))
     if abs(offset) < 0.01 * float(truth.max()):
-        return f"Every count shrinks to {percent(stretch, 0)} of what it is: the server {what}."
+        return f"Every count shrinks to {percent(found.stretch, 0)} of what it is: the server {what}."
     if offset < 0:
-        return f"Every cell looks equally empty: the server {what}, which takes {size} devices from each."
-    return f"Every cell looks equally busy: the server {what}, which adds {size} devices to each."
+        return f"Every cell looks equally empty: the server {what}, which takes {size} {noun} from each."
+    return f"Every cell looks equally busy: the server {what}, which adds {size} {noun} to each."
 
 
 # --- Wildly noisy -------------------------------------------------------------------------------------
@@ -197,7 +199,7 @@ def noisy(release: Release, variant: str, schedule: Schedule, *, on: bool) -> St
         headline = (
             f"Wildly noisy: at resolution {releases[fine].scenario.resolution} the error is "
             f"{value_words(at_fine.measured, 'share')} of an average cell's count, with "
-            f"{thousands(releases[fine].population.size)} {_noun(release)}."
+            f"{thousands(releases[fine].population.size)} {release.population.noun}."
         )
     else:
         headline = (
@@ -209,7 +211,7 @@ def noisy(release: Release, variant: str, schedule: Schedule, *, on: bool) -> St
     figures = tuple(
         card(table.line(key), column, label=label, theory=theory)
         for key, label, theory in (
-            ("mean", "Devices in a cell, on average", "from the settings"),
+            ("mean", None, "from the settings"),
             ("rmse", "Typical error of a cell", None),
             ("relative", "Error over an average cell", None),
             ("published", "Cells published", None),
@@ -230,21 +232,22 @@ def _noise_plate(release: Release, *, fault: bool) -> Plate:
         f"resolution {release.scenario.resolution}, every estimate",
         release.estimates.estimate,
     )
-    return Plate(release, (view,), _truth_scale(release), "devices", "Devices per cell")
+    return Plate(release, (view,), _truth_scale(release), *_units(release))
 
 
 def _coarse_plate(release: Release) -> Plate:
     truth = View("truth", "Truth", "no server ever sees this", _float(release.population.true_counts))
     mended = _noise_plate(release, fault=False).views
-    return Plate(release, (truth, *mended), _truth_scale(release), "devices", "Devices per cell")
+    return Plate(release, (truth, *mended), _truth_scale(release), *_units(release))
+
+
+def _units(release: Release) -> tuple[str, str]:
+    noun = release.population.noun
+    return noun, f"{noun.capitalize()} per cell"
 
 
 def _truth_scale(release: Release) -> CountScale:
     return count_scale(_float(release.population.true_counts))
-
-
-def _noun(release: Release) -> str:
-    return "devices" if release.population.unit == "device" else "trips"
 
 
 # --- Sparse cells swing --------------------------------------------------------------------------------
@@ -260,7 +263,7 @@ def sparse_redraws(release: Release) -> list[Release]:
 
 def sparse(release: Release, variant: str, schedule: Schedule, *, on: bool) -> Story:  # noqa: ARG001
     """Tell the story of cells with fewer devices than the error."""
-    scenario = release.scenario
+    scenario, noun = release.scenario, release.population.noun
     redraws = sparse_redraws(release)
     table, changes = kept(scenario, "swing", lambda: (swing_table(redraws), sign_changes(redraws)))
     following = get_release(replace(scenario, draw=scenario.draw + 1, per_report=False))
@@ -279,7 +282,7 @@ def sparse(release: Release, variant: str, schedule: Schedule, *, on: bool) -> S
     )
     shown, off, negative = (table.line(key) for key in ("shown", "off", "negative"))
     if on:
-        headline = _swing_headline(changes, int(few.sum()))
+        headline = _swing_headline(changes, int(few.sum()), noun)
         if rule == "bar":
             headline = (
                 f"Hidden within the error bar of zero, {value_words(off.cells[1].measured, '')} of the "
@@ -298,7 +301,7 @@ def sparse(release: Release, variant: str, schedule: Schedule, *, on: bool) -> S
             "Sparse cells that change sign",
             value_words(changes.measured, "share", changes.error),
             "" if changes.expected is None else f"theory {value_words(changes.expected, 'share')}",
-            "Of the cells with fewer devices than one standard error, from one redraw to the next.",
+            f"Of the cells with fewer {noun} than one standard error, from one redraw to the next.",
         ),
     )
     return Story(
@@ -320,14 +323,14 @@ def _redraw_plate(run: Release, rule: str, scale: ErrorScale, subtitle: str) -> 
         run.estimates.estimate,
         hatched=None if rule == "all" else ~shown_by(rule, run),
     )
-    return Plate(run, (view,), scale, "devices", "Estimate, devices")
+    return Plate(run, (view,), scale, run.population.noun, f"Estimate, {run.population.noun}")
 
 
-def _swing_headline(changes: Cell, cells: int) -> str:
+def _swing_headline(changes: Cell, cells: int, noun: str) -> str:
     if changes.measured is None:
-        return "No cell here holds fewer devices than the error, so none swings; take a finer grid or fewer devices."
+        return f"No cell here holds fewer {noun} than the error, so none swings; take a finer grid."
     return (
-        f"Sparse cells swing: of {thousands(cells)} cells with fewer devices than the error, "
+        f"Sparse cells swing: of {thousands(cells)} cells with fewer {noun} than the error, "
         f"{value_words(changes.measured, 'share')} change sign from one redraw to the next."
     )
 

@@ -11,6 +11,7 @@ from ldpcore.faults_device import repeat_reports
 from ldpcore.scenario import run
 from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
+from ldpcore.trips.read import read_trips
 from ui.trouble_words import TROUBLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,3 +124,18 @@ def test_the_figures_can_be_taken_along() -> None:
     labels = [entry.label for entry in app.get("download_button")]
     assert "Figures (CSV)" in labels
     assert "Cap (CSV)" in labels
+
+
+@pytest.mark.parametrize("variant", ["flat", "noisy", "sparse", "loss", "data"])
+def test_a_file_of_the_users_shows_every_failure_with_a_warning(variant: str) -> None:
+    table = read_trips(ROOT / "tests/trips/files/oslo_bysykkel.csv")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.session_state["own_trips"] = table
+    for name, value in {"trips": table.digest, "city": "", "resolution": "7", "fault": variant}.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page("pages/troubleshooting.py").run()
+    assert not app.exception
+    assert not app.error
+    assert any("they are not private" in entry.value for entry in app.warning)
+    assert "devices" not in headline(app)
