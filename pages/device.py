@@ -7,7 +7,7 @@ from ui.device_attack import attack_map, belief_table, knowledge, success_curves
 from ui.device_crowd import crowd, not_hidden, real_client
 from ui.device_parts import ask
 from ui.device_timeline import timeline
-from ui.device_words import beside_the_report, to_remember, unprotected
+from ui.device_words import beside_the_report, checks, to_remember, unprotected
 from ui.scenario import complain, get_settings, show_odds
 
 scenario = get_settings()
@@ -24,7 +24,8 @@ timeline(view)
 not_hidden(view)
 success_curves(view)
 crowd(view)
-beside_the_report()
+beside_the_report(view)
 real_client(view)
 unprotected()
 to_remember(view)
+checks(scenario)

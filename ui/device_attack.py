@@ -196,7 +196,7 @@ def _map(view: View, attack: Attack, step: int) -> str:
         )
     after, draws = attack.after[step], attack.draws[step]
     titles = (
-        ("place", "Where it was", "share of its time; stays on the phone"),
+        ("place", "Where it was", "share of its time, the truth"),
         ("fresh", "Believed, fresh answers", f"{count_of(after, 'answer')} read"),
         (
             "memo",

@@ -10,6 +10,8 @@ from ui.palettes import tokens as tokens_of
 
 FONT = "Source Sans, sans-serif"
 _ROW = 17
+_AROUND = 48
+"""Pixels of the title and of the axis, which count towards the height."""
 _LEFT = 48
 _MOST_RULES = 60
 
@@ -63,7 +65,7 @@ def timeline_chart(
             title, anchor="start", frame="bounds", color=tokens.text, fontSize=14, fontWeight=600, offset=6
         )
     )
-    return _drawn(drawn, height=max(_ROW * len(rows), 2 * _ROW), dark=dark)
+    return _drawn(drawn, height=_ROW * max(len(rows), 2) + _AROUND, dark=dark)
 
 
 def _day_axis() -> alt.Axis:

@@ -38,6 +38,15 @@ def crowd(view: View) -> None:
             f"{count_of(spend.draws.size, 'simulated phone')} over {count_of(setting.days, 'day')}; the share of phones has a standard "
             f"error of at most {percent(0.5 / spend.draws.size**0.5)}. Without memory each spends {setting.moments * setting.scenario.epsilon:,.6g}."
         )
+        if st.toggle("The same as a table", key="device_crowd_table"):
+            st.dataframe(
+                counts,
+                hide_index=True,
+                column_config={
+                    "epsilon": st.column_config.NumberColumn("ε spent", format="localized"),
+                    "phones": st.column_config.NumberColumn("Phones", format="localized"),
+                },
+            )
         st.markdown("**At the cap: silence or replay**")
         st.markdown(cap_words(setting, spend))
         table = cap_table(setting, spend)

@@ -29,7 +29,7 @@ from ui.number_words import count_of, thousands
 from ui.schedule import get_schedule, set_schedule
 
 PHONE_KEY, DAYS_KEY, PRIOR_KEY = "device_phone", "device_days", "device_prior"
-CADENCES: Final = {1: "Once a day", 24: "Every hour", 288: "Every five minutes"}
+CADENCES: Final = {1: "Once a day", 24: "Every hour", 288: "Every 5 minutes"}
 OTHER_CADENCE: Final = "As in the budget"
 HEADLINE_NOTE: Final = (
     "A report is one randomised answer. Fresh: drawn anew each time. Memory (memoisation): one answer per cell, repeated until "
@@ -73,7 +73,7 @@ def ask(scenario: Scenario) -> View:
         st.session_state[DAYS_KEY] = offered[0]
     prior = st.session_state.get("view_prior") or ""
     _keep(PRIOR_KEY, prior if prior in PRIORS else "")
-    cadence, days, phone = st.columns([0.5, 0.25, 0.25], gap="medium", vertical_alignment="bottom")
+    cadence, days, phone = st.columns([0.55, 0.25, 0.2], gap="medium", vertical_alignment="bottom")
     with cadence:
         _cadence(schedule)
     with days:
@@ -204,13 +204,14 @@ def figures(view: View, *, fresh_success: str, memo_success: str, map_version: s
         Figure(
             f"Reports in the {view.span}",
             thousands(week.sent_count),
-            f"{thousands(week.count(FRESH))} drawn, the others repeated",
+            _drawn_words(week),
             "How often something was sent; only drawn answers cost privacy.",
         ),
         Figure(
             "Privacy spent (total ε)",
             f"{week.spent[-1]:,.6g}",
-            f"{thousands(week.count(FRESH))} answers × ε {epsilon:g}; all fresh: {week.moments * epsilon:,.6g}",
+            f"{count_of(week.count(FRESH), 'answer')} × ε {epsilon:g}"
+            + (f"; all fresh: {week.moments * epsilon:,.6g}" if schedule.memo else ""),
             "For which cells were reported. When the phone changed cell is not covered by any ε.",
         ),
         Figure(
@@ -229,6 +230,14 @@ def figures(view: View, *, fresh_success: str, memo_success: str, map_version: s
         ),
     )
     st.html(figures_html(shown, map_version=map_version))
+
+
+def _drawn_words(week: Week) -> str:
+    """Return how many of the reports were drawn, and what the others are."""
+    drawn, sent = week.count(FRESH), week.sent_count
+    if drawn == sent:
+        return "each drawn anew"
+    return f"{thousands(drawn)} drawn, {thousands(sent - drawn)} repeats"
 
 
 def share_here(view: View) -> np.ndarray:

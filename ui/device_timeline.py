@@ -37,6 +37,8 @@ def timeline(view: View) -> None:
     segments = segments_of(view)
     st.markdown(_timeline_words(view))
     for picture, title in PICTURES.items():
+        if picture == "answer" and not view.setting.schedule.memo:
+            continue  # thousands of lines with one report each
         bars = segments[segments["picture"] == picture]
         rows = [str(name) for name in dict.fromkeys(bars.sort_values("order")["row"])]
         total = int(bars["rows"].max())
@@ -87,8 +89,8 @@ def _timeline_words(view: View) -> str:
     changes_seen = week.label_changes
     if not schedule.memo:
         return (
-            f"Without memory every one of the {thousands(week.sent_count)} answers is drawn anew, so the lower picture has no "
-            "pattern to read. It needs none: the answers from one place average out, as the maps above show."
+            f"Without memory every one of the {thousands(week.sent_count)} answers is drawn anew. The server sees no two that must be "
+            "equal, so there is no pattern to draw. Nobody needs one: the answers from one place average out, as the maps above show."
         )
     words = (
         "The upper picture is the truth, which stays on the phone. The lower one is all that the server can tell apart: which "

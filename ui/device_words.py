@@ -7,6 +7,10 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
+from ldpcore.device.wire import HEADER_BYTES
+from ldpcore.settings import Scenario
+from ldpcore.trips.cities import city_domain
+from ui.checklist_panel import checklist_panel
 from ui.controls import heading, note
 from ui.device_attack import span_words
 from ui.device_parts import View
@@ -72,19 +76,30 @@ UNPROTECTED: Final = (
 """Who local privacy can't protect here, and why."""
 
 
-def beside_the_report() -> None:
-    """List what gives a phone away however good its report is."""
+def beside_the_report(view: View) -> None:
+    """List what gives a phone away however good its report is, and what every report says of its making."""
     panel = st.expander(
         "What gives a phone away however good the report is", key="open_beside", on_change="rerun"
     )
     if not panel.open:
         return
     with panel:
-        st.table(
-            pd.DataFrame(BESIDE, columns=["Beside the report", "What it gives away", "What helps"]).set_index(
-                "Beside the report"
-            )
-        )
+        rows = pd.DataFrame(BESIDE, columns=["Beside the report", "What it gives away", "What helps"])
+        st.table(rows.set_index("Beside the report"))
+        st.markdown(version_words(view))
+
+
+def version_words(view: View) -> str:
+    """Return what every report says of its making, and what a change of it does."""
+    setting = view.setting
+    mechanism = setting.mechanism
+    domain = city_domain(setting.city, setting.scenario.resolution)
+    return (
+        f"Every report of this phone begins with the same {HEADER_BYTES} bytes: format, randomiser ({mechanism.name}), its "
+        f"parameters ({mechanism.parameters_version}), the version of the domain ({domain.version}) and ε. The server counts "
+        "versions apart and decodes none with the parameters of another. When one of these changes, the phone draws every answer "
+        "anew, and its cells are paid for again; they still count against the cap of the same epoch."
+    )
 
 
 def unprotected() -> None:
@@ -129,3 +144,11 @@ def questions(view: View) -> tuple[tuple[str, str], ...]:
             f"in the wrong place. At this cadence an epoch holds {thousands(setting.per_epoch)} reports, or {span_words(setting.per_epoch, schedule.reports_a_day)}.",
         ),
     )
+
+
+def checks(scenario: Scenario) -> None:
+    """Offer the guide's checklist, run against the client and the estimator that ship; last on the page."""
+    panel = st.expander("The guide's checklist, run now", key="open_checks", on_change="rerun")
+    if panel.open:
+        with panel:
+            checklist_panel(scenario)
