@@ -58,8 +58,8 @@ STOPS: Final[Mapping[str, Stop]] = MappingProxyType(
         "more": Stop(
             5,
             "Look closer",
-            "A pinned cell shows its error bar in 20 redraws. The table holds the same numbers as the map. Learn, in the menu at "
-            "the top, explains all of it in eight steps.",
+            "A pinned cell shows how its estimate moves when all coins are tossed again; below, the map's numbers stand in rows. "
+            "Learn, in the menu at the top, explains all of it in eight steps.",
         ),
     }
 )
