@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from typing import Final
 
@@ -18,6 +19,7 @@ from ui.controls import note
 from ui.device_charts import success_chart
 from ui.device_data import (
     AFTER,
+    DAYS,
     PRIORS,
     TRIALS,
     Attack,
@@ -27,6 +29,7 @@ from ui.device_data import (
     get_curve,
     home_of,
     prior_of,
+    without_cap,
 )
 from ui.device_parts import PRIOR_KEY, View, figures, is_dark, share_here
 from ui.explore_map import MAX_DRAWN, cell_bounds, drawable_parents
@@ -155,7 +158,8 @@ def span_words(reports: int, reports_a_day: int) -> str:
 
 def success_after(setting: Setting, after: int, draws: int, home: int) -> tuple[str, str]:
     """Return how often the guess is right after so many reports, fresh and with memory, in words."""
-    return tuple(_success_words(setting, count, home) for count in (after, draws))  # type: ignore[return-value]
+    bare = replace(without_cap(setting), phone=0, days=DAYS[0])
+    return tuple(_success_words(bare, count, home) for count in (after, draws))  # type: ignore[return-value]
 
 
 def _success_words(setting: Setting, count: int, home: int) -> str:

@@ -120,7 +120,7 @@ def cap_words(setting: Setting, spend: CrowdSpend) -> str:
     return (
         f"**Silence is a message.** {over} of the phones are in at least {cells} cells in one epoch. Who sees one fall silent knows "
         f"that it is one of them: the chance goes from {over} to 100 %, which no ε covers. When it speaks again it is back in an "
-        f"old cell. **Replay hides both**: the phone keeps its schedule and repeats its last answer, but the server counts it in the "
+        f"old cell, or a new epoch began. **Replay hides both**: the phone keeps its schedule and repeats its last answer, but the server counts it in the "
         "wrong place. Silence loses counts, replay moves them; below are both, by numbers."
     )
 

@@ -178,6 +178,12 @@ def get_crowd(setting: Setting) -> CrowdSpend:
     return found
 
 
+def without_cap(setting: Setting) -> Setting:
+    """Return the setting with memory, cap and its rule at their defaults: an attack on one cell knows none of them."""
+    rules = setting.schedule
+    return replace(setting, schedule=Schedule(reports_a_day=rules.reports_a_day, epoch_days=rules.epoch_days))
+
+
 def home_of(week: Week) -> int:
     """Return the cell in which the phone spent most time; inside the domain."""
     inside = week.cells[week.cells != OUTSIDE]
@@ -209,6 +215,7 @@ class Attack:
 
 def get_attack(setting: Setting, home: int) -> Attack:
     """Return the attack on the home cell, from the same coins for the phone that forgets and the one that remembers."""
+    setting = without_cap(setting)
 
     def make() -> Attack:
         mechanism = setting.mechanism
@@ -267,7 +274,7 @@ class Curve:
 
 def get_curve(setting: Setting) -> Curve:
     """Return success over time of the phone that forgets and of the one that remembers."""
-    part = replace(setting, phone=0, prior="", days=DAYS[0])
+    part = replace(without_cap(setting), phone=0, prior="", days=DAYS[0])
 
     def make() -> Curve:
         mechanism = part.mechanism

@@ -37,6 +37,11 @@ HEADLINE_NOTE: Final = (
     "same week again. A real phone takes its coins from the operating system."
 )
 """The small print of the headline."""
+NUDGE: Final = (
+    "Once a day is a gentle schedule. Choose “Every 5 minutes” below to see why how often a phone answers matters as much as how "
+    "well each answer is hidden."
+)
+"""Where to look first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,8 @@ def ask(scenario: Scenario) -> View:
     top.html(f'<h1 class="headline">{escape(headline(view))}</h1>')
     with top:
         note(HEADLINE_NOTE)
+        if schedule.reports_a_day == 1:
+            note(NUDGE)
     return view
 
 
@@ -226,7 +233,8 @@ def figures(view: View, *, fresh_success: str, memo_success: str, map_version: s
             "Its home named right",
             fresh_success,
             memo_success,
-            "Probability that the best guess after these reports is right, over the phone's coins.",
+            "Probability that the best guess from these reports is right, over the phone's coins. With ±: simulated, "
+            "half of the 95 % interval; else exact.",
         ),
     )
     st.html(figures_html(shown, map_version=map_version))

@@ -18,7 +18,6 @@ Elsewhere the attack is played out on simulated reports, and its result carries 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
@@ -307,11 +306,6 @@ def reports_until(mechanism: Mechanism, success: float) -> int | None:
         else:
             low = middle
     return high
-
-
-def success_curve(mechanism: Mechanism, reports: Sequence[int]) -> list[float | None]:
-    """Return the exact success at several numbers of reports; None where no exact form is known."""
-    return [exact_success(mechanism, count) for count in reports]
 
 
 def _checked_reports(reports: int) -> int:
