@@ -34,7 +34,6 @@ KINDS: Final = ("fresh", "memo", "replay", "silent")
 """What a phone can do when it would report, in the words of `ldpcore.device.phone`."""
 FRESH, MEMO, REPLAY, SILENT = range(4)
 
-_MOST_CELLS: Final = 1000
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -197,9 +196,8 @@ def real_week(
 
 
 def _phone(mechanism: Mechanism, schedule: Schedule, domain_version: str) -> Phone:
-    # A phone without a memory has no cap either: its cells count for nothing, as every report is paid for.
-    rules = schedule if schedule.memo else replace(schedule, cap=_MOST_CELLS)
-    return make_phone(mechanism, domain_version, ledger=Ledger(MemoryStore(), MemoryKeyStore()), rules=rules)
+    ledger = Ledger(MemoryStore(), MemoryKeyStore())
+    return make_phone(mechanism, domain_version, ledger=ledger, rules=schedule)
 
 
 def _follow(phone: Phone, mechanism: Mechanism, cells: IntArray, schedule: Schedule) -> Week:

@@ -40,7 +40,7 @@ class Rules(Protocol):
 
     @property
     def cap(self) -> int:
-        """Distinct cells an epoch, at least 1; any place outside the domain is one more cell."""
+        """Distinct cells an epoch of a phone that remembers, at least 1; any place outside the domain is one more cell."""
 
     @property
     def epoch_days(self) -> int:
@@ -169,7 +169,7 @@ class Phone:
         known = ledger.find(header, cell) is not None
         if known and rules.memo:
             return Outcome("memo", epoch.number, ledger.repeat(header, cell), note)
-        if known or ledger.distinct < rules.cap:
+        if known or not rules.memo or ledger.distinct < rules.cap:
             message = ledger.spend(header, cell, self.client.report(cell), self.epsilon)
             return Outcome("fresh", epoch.number, message, note)
         return self._beyond_cap(epoch.number)
