@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import altair as alt
@@ -19,10 +19,18 @@ from ui.tradeoff_words import Measure
 PICK: Final = "pick"
 """Name of the selection of a point, in the heat map and the front alike."""
 _ROW: Final = 46
-_POWERS: Final = [first * 10.0**power for power in range(-5, 5) for first in (1, 3)]
+_POWERS: Final = [first * 10.0**power for power in range(-5, 10) for first in (1, 3)]
 
 
-def heat_map(frame: pd.DataFrame, measure: Measure, *, noun: str, dark: bool) -> Chart:
+def heat_map(
+    frame: pd.DataFrame,
+    measure: Measure,
+    *,
+    epsilons: Sequence[float],
+    resolutions: Sequence[int],
+    noun: str,
+    dark: bool,
+) -> Chart:
     """Draw a figure over epsilon and resolution; stronger colours are more useful.
 
     Parameters
@@ -31,6 +39,8 @@ def heat_map(frame: pd.DataFrame, measure: Measure, *, noun: str, dark: bool) ->
         As `heat_frame` gives it.
     measure
         The figure.
+    epsilons, resolutions
+        All that are tried: a combination that is still to come has its place.
     noun
         What reports: devices or trips.
     dark
@@ -49,24 +59,33 @@ def heat_map(frame: pd.DataFrame, measure: Measure, *, noun: str, dark: bool) ->
     pick = alt.selection_point(name=PICK, fields=["epsilon", "resolution"], toggle=False)
     x = alt.X(
         "epsilon:O",
+        scale=alt.Scale(domain=list(epsilons)),
         title="Privacy loss ε: left more private, right more accurate",
         axis=alt.Axis(labelAngle=0, format="~g", grid=False),
     )
-    y = alt.Y("resolution:O", title="Resolution (H3), finer downwards", axis=alt.Axis(grid=False))
-    base = alt.Chart(shown).encode(x=x, y=y, tooltip=_point_tooltip(measure, noun))
-    cells = (
-        base.mark_rect(stroke=tokens.page, strokeWidth=2, cornerRadius=4, cursor="pointer")
-        .encode(color=alt.Color("fill:N", scale=None, legend=None))
-        .add_params(pick)
+    y = alt.Y(
+        "resolution:O",
+        scale=alt.Scale(domain=list(resolutions)),
+        title="Resolution (H3)",
+        axis=alt.Axis(grid=False),
     )
-    texts = base.mark_text(fontSize=13, cursor="pointer").encode(
+    base = alt.Chart(shown).encode(x=x, y=y, tooltip=_point_tooltip(measure, noun))
+    cells = base.mark_rect(stroke=tokens.page, strokeWidth=2, cornerRadius=4).encode(
+        color=alt.Color("fill:N", scale=None, legend=None)
+    )
+    texts = base.mark_text(fontSize=13).encode(
         text="written:N", color=alt.Color("ink:N", scale=None, legend=None)
     )
-    now = base.transform_filter("datum.now").mark_rect(
-        fillOpacity=0, stroke=tokens.text, strokeWidth=3, cornerRadius=4, cursor="pointer"
-    )
-    rows = max(shown["resolution"].nunique(), 1)
-    return themed(alt.layer(cells, texts, now), tokens, height=_ROW * rows + 60)
+    # A light line inside the dark one, so that the frame shows on every colour.
+    frames = [
+        base.transform_filter("datum.now").mark_rect(
+            fillOpacity=0, stroke=stroke, strokeWidth=width, cornerRadius=4
+        )
+        for stroke, width in ((tokens.page, 7), (tokens.text, 3))
+    ]
+    # On top and all but clear: a click on a number or a frame is a click on its cell.
+    hits = base.mark_rect(color=tokens.page, opacity=0.01, cursor="pointer").add_params(pick)
+    return themed(alt.layer(cells, *frames, texts, hits), tokens, height=_ROW * len(resolutions) + 84)
 
 
 def _ink(fill: str) -> str:
@@ -118,7 +137,9 @@ def theory_lines(
         Whether the page is dark.
     """
     tokens = tokens_of(dark=dark)
-    colours = dict(zip(names, _series_colours(len(names), dark=dark), strict=True))
+    ordered = not any(isinstance(name, str) for name in names)
+    shades = _series_colours(len(names), dark=dark) if ordered else [tokens.quiet] * len(names)
+    colours = dict(zip(names, shades, strict=True))
     colours[chosen] = tokens.accent
     scale = alt.Scale(domain=[str(key) for key in names], range=[colours[key] for key in names])
     if measure.logarithmic:
@@ -135,7 +156,7 @@ def theory_lines(
         )
         low, high = 0.0, 1.03 * top
         y_scale = alt.Scale(domain=[low, high], nice=False)
-    y_format = "~%" if measure.kind in {"share", "relative"} else "~s"
+    y_axis = _value_axis(measure, low, high)
     unit = f", {noun}" if measure.key == "mean_absolute_error" else ""
     epsilons = [*dots["epsilon"], *lines["epsilon"]] or [now]
     x = alt.X(
@@ -146,9 +167,7 @@ def theory_lines(
             values=sorted({*map(float, dots["epsilon"])}), format="~g", grid=False, labelOverlap=True
         ),
     )
-    y = alt.Y(
-        "value:Q", title=measure.axis + unit, scale=y_scale, axis=alt.Axis(format=y_format, tickCount=6)
-    )
+    y = alt.Y("value:Q", title=measure.axis + unit, scale=y_scale, axis=y_axis)
     color = alt.Color("name:N", scale=scale, legend=None)
     frame = dots.assign(name=dots["line"].map(str), title=dots["line"].map(names))
     curve = lines.assign(name=lines["line"].map(str)).rename(columns={"theory": "value"})
@@ -188,6 +207,15 @@ def theory_lines(
         padding={"right": 16 + 7 * longest, "left": 4, "top": 6, "bottom": 4}
     )
     return themed(chart, tokens, height=340)
+
+
+def _value_axis(measure: Measure, low: float, high: float) -> alt.Axis:
+    """Return an axis whose grid has few lines; Vega draws nine a decade on a logarithmic one."""
+    text = "~%" if measure.kind in {"share", "relative"} else "~s"
+    if not measure.logarithmic:
+        return alt.Axis(format=text, tickCount=6)
+    inside = [value for value in _POWERS if low <= value <= high]
+    return alt.Axis(format=text, values=inside[::2] if len(inside) > 8 else inside)
 
 
 def _series_colours(many: int, *, dark: bool) -> list[str]:
@@ -235,10 +263,14 @@ def front_chart(frame: pd.DataFrame, measure: Measure, *, noun: str, dark: bool)
     values = shown["value"].to_numpy(np.float64)
     if measure.logarithmic:
         positive = values[values > 0]
-        least, most = (float(positive.min()), float(positive.max())) if positive.size else (0.1, 1.0)
-        y_scale = alt.Scale(type="log", domain=[least * 0.8, most * 1.25], nice=False, reverse=True)
+        least, most = (
+            (0.8 * float(positive.min()), 1.25 * float(positive.max())) if positive.size else (0.1, 1.0)
+        )
+        y_scale = alt.Scale(type="log", domain=[least, most], nice=False, reverse=True)
     else:
-        y_scale = alt.Scale(domain=[0, 1.08 * max(float(values.max(initial=0.0)), 1e-9)], nice=False)
+        # Cells to publish range from a few to thousands; the square root keeps the few apart.
+        least, most = 0.0, 1.1 * max(float(values.max(initial=0.0)), 1e-9)
+        y_scale = alt.Scale(type="sqrt", domain=[least, most], nice=False)
     unit = f", {noun}" if measure.key == "mean_absolute_error" else ""
     epsilons = sorted({*map(float, shown["epsilon"])})
     x = alt.X(
@@ -251,7 +283,7 @@ def front_chart(frame: pd.DataFrame, measure: Measure, *, noun: str, dark: bool)
         "value:Q",
         title=measure.axis + unit,
         scale=y_scale,
-        axis=alt.Axis(format="~%" if measure.kind in {"share", "relative"} else "~s", tickCount=5),
+        axis=_value_axis(measure, least, most),
     )
     pick = alt.selection_point(name=PICK, fields=["epsilon", "resolution"], toggle=False)
     base = alt.Chart(shown).encode(x=x, y=y, tooltip=_point_tooltip(measure, noun))
@@ -269,7 +301,7 @@ def front_chart(frame: pd.DataFrame, measure: Measure, *, noun: str, dark: bool)
     now = base.transform_filter("datum.now").mark_point(size=320, strokeWidth=2.5, color=tokens.text)
     word = (
         base.transform_filter("datum.now")
-        .mark_text(dy=20, fontWeight=600, color=tokens.text)
+        .mark_text(align="left", dx=14, fontWeight=600, color=tokens.text)
         .encode(text=alt.value("now"))
     )
     return themed(alt.layer(line, dots, now, names, word), tokens, height=300)
@@ -358,10 +390,10 @@ def rank_chart(frame: pd.DataFrame, *, size: int, redraws: int, dark: bool) -> C
     """
     tokens = tokens_of(dark=dark)
     most = max(float(frame["rank_high"].max()), size + 2.0)
-    shown = frame.assign(words=[f"{listed} of {redraws}" for listed in frame["listed"]])
+    shown = frame.assign(words=[f"{listed}/{redraws}" for listed in frame["listed"]])
     x = alt.X(
         "rank_median:Q",
-        title="Rank among all cells in the redraws (line: middle 90 %, dot: median)",
+        title="Rank in the redraws",
         scale=alt.Scale(type="log", domain=[0.93, most * 1.05], nice=False),
         axis=alt.Axis(
             values=[value for value in (1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000) if value <= most],
@@ -390,6 +422,6 @@ def rank_chart(frame: pd.DataFrame, *, size: int, redraws: int, dark: bool) -> C
     )
     words = base.mark_text(align="left", dx=8, color=tokens.text).encode(x=alt.value("width"), text="words:N")
     chart = alt.layer(end, spans, dots, words).properties(
-        padding={"right": 88, "left": 4, "top": 6, "bottom": 4}
+        padding={"right": 64, "left": 4, "top": 6, "bottom": 4}
     )
     return themed(chart, tokens, height=27 * max(len(frame), 1) + 20)

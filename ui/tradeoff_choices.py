@@ -72,13 +72,13 @@ def read_choices(scenario: Scenario) -> dict[str, Any]:
             except ParameterError as error:
                 state[key] = copy(choice.default)
                 state[_PROBLEM + name] = str(error)
+        if name == "lines" and state[key] == "devices" and not scenario.synthetic:
+            state[key] = choice.default  # the devices of a file are those in it
         value = state[key]
         if value != choice.default:
             state.pop(_PROBLEM + name, None)
         if value is None or value == []:
             state[_PROBLEM + name] = "Choose at least one; until then the usual ones are tried."
-            value = choice.default
-        if name == "lines" and value == "devices" and not scenario.synthetic:
             value = choice.default
         found[name] = value
         state[f"view_{name}"] = state[_WAS + name] = "" if value == choice.default else choice.write(value)
@@ -116,7 +116,7 @@ def device_steps(devices: int) -> tuple[int, ...]:
 def line_names(study: Study) -> dict[Any, str]:
     """Return what each line is called, by the value that tells it apart, in order."""
     if study.lines is None:
-        return {resolution: f"resolution {resolution}" for resolution in study.grid.resolutions}
+        return {resolution: f"r{resolution}" for resolution in study.grid.resolutions}
     if study.lines.mechanisms:
         return {name: name for name in study.lines.mechanisms}
     return {devices: short_count(devices) for devices in study.lines.devices}

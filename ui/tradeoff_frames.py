@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -177,3 +178,56 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     """Return a table as CSV whose texts a spreadsheet cannot run as formulas."""
     text: str = escape_formulas(frame).to_csv(index=False, lineterminator="\n")
     return text.encode("utf-8")
+
+
+LABELS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "epsilon": "ε",
+        "resolution": "Resolution",
+        "mechanism": "Randomiser",
+        "devices": "Devices",
+        "cells": "Cells",
+        "value": "Mean of the redraws",
+        "std_error": "Its standard error",
+        "spread": "Spread of one redraw",
+        "low": "Bar from",
+        "high": "Bar to",
+        "theory": "Theory",
+        "redraws": "Redraws",
+        "error": "Why not",
+        "front": "On the front",
+        "published": "Published",
+        "published_share": "Published share",
+        "published_share_sd": "Its spread",
+        "published_share_expected": "Its theory",
+        "mean_absolute_error": "Mean absolute error",
+        "top_relative_error": "Relative error, top cells",
+        "decile": "Tenth",
+        "mean_count": "Mean count",
+        "error_expected": "Mean absolute error, theory",
+        "error_sd": "Its spread",
+        "relative_error": "Error over the count",
+        "relative_error_expected": "Its theory",
+        "rank": "True rank",
+        "h3": "Cell (H3)",
+        "listed": "On the list",
+        "same_rank": "At just this rank",
+        "rank_low": "Rank, 5 %",
+        "rank_median": "Rank, median",
+        "rank_high": "Rank, 95 %",
+    }
+)
+"""Heads of the tables' columns on the page; files keep the short names."""
+
+
+def labels(frame: pd.DataFrame, **other: str) -> dict[str, str]:
+    """Return the heads of a table's columns by name.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    **other
+        Heads that differ from `LABELS`.
+    """
+    return {name: {**LABELS, **other}[name] for name in frame.columns if name in LABELS}

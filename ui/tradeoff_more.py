@@ -21,7 +21,7 @@ from ui.explore_parts import is_dark
 from ui.number_words import percent, thousands
 from ui.pipeline import get_release, runs_of
 from ui.tradeoff_charts import decile_chart, decile_share_chart, rank_chart
-from ui.tradeoff_frames import csv_bytes
+from ui.tradeoff_frames import csv_bytes, labels
 from ui.tradeoff_maps import Raster, picture, picture_html, raster_of
 from ui.tradeoff_parts import sweep_done
 from ui.tradeoff_words import decile_answer, list_answer, write
@@ -60,7 +60,13 @@ def maps(scenario: Scenario, work: Work, noun: str) -> None:
     if rows:
         frame = pd.DataFrame(rows)
         with st.expander("The same as a table"):
-            st.dataframe(frame, hide_index=True, width="stretch", key="tradeoff_table_maps")
+            st.dataframe(
+                frame,
+                hide_index=True,
+                width="stretch",
+                key="tradeoff_table_maps",
+                column_config=labels(frame),
+            )
             _csv("maps", frame)
 
 
@@ -131,7 +137,13 @@ def bearers(work: Work, noun: str) -> None:
         "is has no relative error and is left out on the left."
     )
     with st.expander("The same as a table"):
-        st.dataframe(frame, hide_index=True, width="stretch", key="tradeoff_table_deciles")
+        st.dataframe(
+            frame,
+            hide_index=True,
+            width="stretch",
+            key="tradeoff_table_deciles",
+            column_config=labels(frame, error="Mean absolute error"),
+        )
         _csv("deciles", frame)
 
 
@@ -157,7 +169,8 @@ def decision(work: Work, population: Population) -> None:
         alt="Rank of each cell of the true list over the redraws; the table below holds the same.",
     )
     note(
-        f"Right: in how many of {lists.redraws} redraws the cell is on the list. Same trips, new coins; the list is ranked by "
+        f"Line: middle 90 % of the redraws, dot: median; dashed: end of the list. Right: in how many of {lists.redraws} redraws the "
+        f"cell is on the list. Same trips, new coins; the list is ranked by "
         "estimate, published or not."
     )
     intruders = lists.intruders()
@@ -165,13 +178,21 @@ def decision(work: Work, population: Population) -> None:
     _watch(lists, population, [*frame["h3"], *intruders["h3"][:40]])
     with st.expander("The same as a table"):
         st.dataframe(
-            frame.drop(columns=["cell"]), hide_index=True, width="stretch", key="tradeoff_table_ranks"
+            frame.drop(columns=["cell"]),
+            hide_index=True,
+            width="stretch",
+            key="tradeoff_table_ranks",
+            column_config=labels(frame),
         )
         _csv("ranks", frame.drop(columns=["cell"]))
         if len(intruders):
             st.write("Cells that were on the list and do not belong there:")
             st.dataframe(
-                intruders[["h3", "listed"]], hide_index=True, width="stretch", key="tradeoff_table_intruders"
+                intruders[["h3", "listed"]],
+                hide_index=True,
+                width="stretch",
+                key="tradeoff_table_intruders",
+                column_config=labels(intruders),
             )
             _csv("intruders", intruders[["h3", "listed"]])
 
@@ -193,9 +214,9 @@ def _watch(lists: ListRedraws, population: Population, offered: list[str]) -> No
         placeholder="One of the true list, or one that got onto it",
         key=f"{_WATCH}_{wanted}_{population.domain.version}",
     )
-    state["view_watch"] = chosen or ""
     if chosen is None:
         return
+    state["view_watch"] = chosen
     cell = _index_of(chosen, population)
     times = lists.times_listed(cell)
     low, high = share_interval(times, lists.redraws)

@@ -16,46 +16,68 @@ import streamlit as st
 
 from ldpcore.settings import Scenario
 from ldpcore.sweep import Point
+from ldpcore.top_list import TOP_LIST_ERROR
 from ui.controls import heading
 from ui.explore_parts import is_dark
 from ui.headline import figures_html
-from ui.link import set_controls
+from ui.link import remember_link, set_controls
 from ui.scenario import get_settings
 from ui.tradeoff_charts import PICK, front_chart, heat_map, theory_lines
 from ui.tradeoff_choices import LINES, choice_key, grid_controls, line_names, problem_at
-from ui.tradeoff_frames import csv_bytes, heat_frame, line_frames, pareto_frame
+from ui.tradeoff_frames import csv_bytes, heat_frame, labels, line_frames, pareto_frame
 from ui.tradeoff_words import MEASURES, answer, cards, seconds_words
 from ui.tradeoff_work import State, Study, Work, cancel_work, get_work, go_on, line_axis
 
-TICK_S: Final = 0.8
+TICK_S: Final = 1.0
 _PICKS: Final = "_tradeoff_picks"
 _TAKEN: Final = "_tradeoff_taken"
 
 
-def live(part: Callable[[], None], work: Work) -> None:
-    """Draw a part, and again and again while the work goes on."""
-    if work.running:
-        st.fragment(part, run_every=TICK_S)()
-    else:
+def live(part: Callable[[], None], work: Work, *, ends: bool = False) -> None:
+    """Draw a part, and again and again while the work goes on.
+
+    Parameters
+    ----------
+    part
+        Draws.
+    work
+        Looked in on.
+    ends
+        Whether this part has the whole page drawn again when a step of the work is done.
+    """
+    if not work.running:
         part()
+        return
+    begun, drawn = _phase(work), False
+
+    def tick() -> None:
+        nonlocal drawn
+        work.look()
+        # Never in a run of the whole page, which would end before the controls below are drawn and lose them.
+        if drawn and (st.session_state.pop(_TAKEN, False) or (ends and _phase(work) != begun)):
+            # The browser may have asked for this tick before it saw the newest link, which would then look like a step
+            # back in its history.
+            remember_link(get_settings())
+            st.rerun()
+        drawn = True
+        part()
+
+    st.fragment(tick, run_every=TICK_S)()
 
 
 def top(study: Study, useful: float) -> None:
     """Write the answer and how far the work is."""
     work = get_work(study)
-    begun = _phase(work)
+    st.session_state.pop(_TAKEN, None)  # this run of the whole page is what a taken point asked for
 
     def part() -> None:
-        work.look()
-        if st.session_state.pop(_TAKEN, False) or _phase(work) != begun:
-            st.rerun()  # what stands below is there now
         points = list(work.points.values())
         whole = len(points) == len(study.grid.points())
         sentence = answer(points, study.scenario, useful / 100, finished=whole)
         st.html(f'<h1 class="headline">{escape(sentence).replace("ε = ", "ε&nbsp;=&nbsp;")}</h1>')
         _progress(work)
 
-    live(part, work)
+    live(part, work, ends=True)
 
 
 def _phase(work: Work) -> tuple[bool, bool]:
@@ -127,7 +149,14 @@ def heat(study: Study, figure: str, noun: str) -> None:
             "more useful. Framed: the scenario now. Click a point to make it the scenario.</p>"
         )
         _picked_chart(
-            heat_map(frame, measure, noun=noun, dark=is_dark()),
+            heat_map(
+                frame,
+                measure,
+                epsilons=study.grid.epsilons,
+                resolutions=study.grid.resolutions,
+                noun=noun,
+                dark=is_dark(),
+            ),
             "heat",
             alt=f"{measure.axis} for every ε and resolution tried; the table below holds the same.",
         )
@@ -232,7 +261,7 @@ def lines(study: Study, figure: str, noun: str) -> None:
         bars = "the 95 % interval" if figure == "top_list_right" else "one standard deviation of a redraw"
         st.html(
             f'<p class="quiet">Line: theory{_theory_words(figure)}. Dot: mean of {study.grid.repeats} redraws; bar: {bars}. '
-            "Dashed: ε now.</p>"
+            f"Dashed: ε now.{_name_words(study)}</p>"
         )
         st.altair_chart(
             theory_lines(
@@ -256,9 +285,15 @@ def lines(study: Study, figure: str, noun: str) -> None:
     live(part, work)
 
 
+def _name_words(study: Study) -> str:
+    if study.lines is None:
+        return f" r{study.scenario.resolution}: resolution {study.scenario.resolution}."
+    return " Short names as on Which randomiser." if study.lines.mechanisms else ""
+
+
 def _theory_words(figure: str) -> str:
     if figure == "top_list_right":
-        return ", errors of cells taken as normal and independent"
+        return f", errors of cells taken as normal and independent (off by at most {100 * TOP_LIST_ERROR:g} points)"
     if figure in {"published", "published_share"}:
         return ", from the exact variance and the normal law, or the exact law where reports are few"
     return ", from the exact variance"
@@ -309,7 +344,7 @@ def front(study: Study, utility: str, noun: str) -> None:
 def _front_words(frame: pd.DataFrame) -> str:
     words = (
         "On the line nothing tried is both as private and more useful. Faint: something else is at least as good in both. "
-        "Ringed: the scenario now."
+        "Ringed: the scenario now. r7: resolution 7."
     )
     now = frame[frame["now"]]
     if now.empty or bool(now["front"].iloc[0]):
@@ -331,6 +366,7 @@ def _table(name: str, frame: pd.DataFrame, columns: tuple[str, ...] | None, file
             hide_index=True,
             width="stretch",
             key=f"tradeoff_table_{name}",
+            column_config=labels(shown),
         )
         st.download_button(
             "CSV",

@@ -257,7 +257,7 @@ def decile_answer(frame: pd.DataFrame, noun: str) -> str:
     if known.empty:
         return f"No tenth of the cells has any {noun}."
     full, quiet = known.iloc[-1], known.iloc[0]
-    error = f"off by {write(full['error'], 'count')} {noun} on average, the quietest by {write(quiet['error'], 'count')}"
+    error = f"off by {write(full['error'], 'count')} {noun} on average, one of the quietest that holds any by {write(quiet['error'], 'count')}"
     return (
         f"A cell of the fullest tenth is {error}; as a share of its count that is {write(full['relative_error'], 'relative')} "
         f"against {write(quiet['relative_error'], 'relative')}. Of the fullest tenth "
