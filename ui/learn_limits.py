@@ -47,7 +47,7 @@ def tomorrow(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
     left, middle, right = st.columns([0.38, 0.38, 0.24], gap="large", vertical_alignment="bottom")
     with left:
         days = number_slider(
-            "days",
+            "repeats",
             "Days in a row",
             default=DEFAULT_DAYS,
             least=1,
@@ -253,7 +253,7 @@ def limits(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ever
     st.html("<h2 class=card-name>1. What somebody knew before</h2>")
     prior = (
         number_slider(
-            "prior",
+            "belief",
             "Belief before that the phone is at home, of 100",
             default=round(100 / DISTRICTS),
             least=1,

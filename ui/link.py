@@ -62,9 +62,9 @@ EXTRA_PARAMS: Final = (
     "invert",
     "clamp",
     "finer",
-    "days",
+    "repeats",
     "memory",
-    "prior",
+    "belief",
     "fakes",
 )
 """Choices of the view that a link carries beside the scenario.

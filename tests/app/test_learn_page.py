@@ -142,11 +142,11 @@ def test_clamping_is_measured_on_the_spot() -> None:
 
 def test_the_textbook_numbers_stand_on_the_page() -> None:
     # At the default epsilon of 2 and ten districts.
-    app = open_page(devices="300000", resolution="6", step="7", days="5")
+    app = open_page(devices="300000", resolution="6", step="7", repeats="5")
     assert "71 phones in 100; after one report it is 45" in headline(app)
     app.select_slider(key="learn_memory").set_value(30).run()
     assert "45 phones in 100; after one report it is 45" in headline(app)
-    app = open_page(devices="300000", resolution="6", step="8", prior="50")
+    app = open_page(devices="300000", resolution="6", step="8", belief="50")
     assert "for 88 in 100 after one report" in headline(app)
 
 
@@ -189,6 +189,13 @@ def test_a_teacher_makes_a_class_link() -> None:
     assert param(app, "class") == "4321"
 
 
+def test_the_choices_of_other_pages_are_no_choices_of_the_lesson() -> None:
+    # The Device page has days and a prior of its own.
+    for step in ("7", "8"):
+        app = open_page(**SMALL, step=step, days="365", prior="0.5")
+        assert not app.warning
+
+
 # -- bad links ----------------------------------------------------------------------------------------
 
 
@@ -201,9 +208,9 @@ def test_a_teacher_makes_a_class_link() -> None:
         ({"class": "12345678"}, "goes on with the scenario's own seed"),
         ({"spoilers": "maybe"}, "spoilers of the link must be 0 or 1"),
         ({"step": "3", "crowd": "many"}, "crowd of the link must be a whole number"),
-        ({"step": "7", "days": "400"}, "days of the link must be a whole number from 1 to 30"),
+        ({"step": "7", "repeats": "400"}, "repeats of the link must be a whole number from 1 to 30"),
         ({"step": "4", "place": "nowhere"}, "'nowhere' of the link is not a cell of this map"),
-        ({"step": "8", "prior": "100"}, "prior of the link must be a whole number from 1 to 99"),
+        ({"step": "8", "belief": "100"}, "belief of the link must be a whole number from 1 to 99"),
     ],
 )
 def test_a_link_that_cannot_be_followed_is_answered_in_a_sentence(

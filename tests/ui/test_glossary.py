@@ -18,6 +18,7 @@ from ui.learn_pictures import Phone, bit_grid, columns, phones, strip, strip_bin
 from ui.learn_redraws import redraw_frames, redraw_svg, redraws
 from ui.learn_sheets import MINUTES, exercise_sheet, teachers_notes
 from ui.learn_steps import PROCESSES, STEPS
+from ui.link import EXTRA_PARAMS
 from ui.palettes import tokens
 from ui.pipeline import get_population
 from ui.tour import STOPS
@@ -185,3 +186,7 @@ def test_the_sheets_print_without_asking_anybody() -> None:
         assert shown in solved
         assert shown in notes
     assert without.count('class="room"') == len(exercises(facts))
+
+
+def test_no_two_choices_of_the_view_share_a_name() -> None:
+    assert len(set(EXTRA_PARAMS)) == len(EXTRA_PARAMS)
