@@ -174,15 +174,11 @@ def _verdict(facts: Facts, *, supported: bool, open_points: tuple[str, ...]) -> 
     failed = len(facts.evidence.checks.failed)
     if not supported:
         return f"No: a check of this run contradicts the claim that {claim}; see what failed. {still[0].upper()}{still[1:]}."
+    most = facts.evidence.audit.replica.max_certifiable
     text = (
-        f"The claim that {claim} is supported: the exact probabilities imply {rounded(facts.mechanism.epsilon_effective, 6)}, and the "
-        "attack on the client found nothing against it."
-        + (
-            f" {failed} of the 6 points of the checklist fails."
-            if failed == 1
-            else f" {failed} of the 6 points of the checklist fail."
-            if failed
-            else ""
-        )
+        f"The claim that {claim} is supported: the exact probabilities imply {rounded(facts.mechanism.epsilon_effective, 6)}, and an "
+        f"attack on the client that could have proved up to {rounded(most)} found nothing against it."
     )
+    if failed:
+        text += f" {failed} of the 6 points of the checklist fail{'s' if failed == 1 else ''}."
     return f"{text} {still[0].upper()}{still[1:]}." if count else f"{text} Every point has a statement."

@@ -166,16 +166,15 @@ def reconstruction(facts: Facts) -> Section:
             f"Somebody who holds all {whole(cells)} cells for equally likely names the right one in {percent(1 / cells)} of all tries; "
             f"after one report in {percent(guess.success)} ({guess.how}{how})."
         )
-    if evidence.prior_after is None:
-        known = (
-            f"Somebody who knows how the {facts.noun} are spread is right in {percent(evidence.prior_before)} of all tries without a report; "
-            "after one report is not computed for this randomiser."
-        )
-    else:
-        known = (
-            f"Somebody who knows how the {facts.noun} are spread is right in {percent(evidence.prior_before)} of all tries without a report, "
-            f"and in {percent(evidence.prior_after)} after one (closed form)."
-        )
+    how = (
+        f"measured, standard error {percent(evidence.prior_spread, 2)}"
+        if evidence.prior_spread
+        else "closed form"
+    )
+    known = (
+        f"Somebody who knows how the {facts.noun} are spread is right in {percent(evidence.prior_before)} of all tries without a report, "
+        f"and in {percent(evidence.prior_after)} after one ({how})."
+    )
     half = most / (most + 1)
     bound = (
         f"Whatever somebody knew before, one report multiplies the odds by at most {rounded(most, 4)}: a belief of 50 % can become "

@@ -29,7 +29,7 @@ from ldpcore.postprocess_measured import MeasuredBias, measure_postprocessing, r
 from ldpcore.privacy.poisoning import ATTACKS, Leverage, Poisoning, leverage, poison
 from ldpcore.release import Release
 from ldpcore.review.checklist import Checks, run_checks
-from ldpcore.review.prior import guess_with_prior
+from ldpcore.review.prior import guess_with_prior, measured_guess
 from ldpcore.review.replica import ClientAudit, Generator, audit_client, read_generator
 from ldpcore.scenario import run_population, scenario_mechanism
 from ldpcore.schedule import DEFAULT_SCHEDULE, Schedule
@@ -174,7 +174,9 @@ class Evidence:
     guess
         Best guess from one report, every cell equally likely before.
     prior_before, prior_after
-        Success of an observer who knows the city, without and with one report; the second None where not known.
+        Success of an observer who knows the city, without and with one report.
+    prior_spread
+        Standard error of the latter where it was measured, else 0.
     lever, poisonings
         Of forged reports; None and empty where the randomiser has no one pair of probabilities.
     audit
@@ -202,7 +204,8 @@ class Evidence:
     smallest: float
     guess: Guess
     prior_before: float
-    prior_after: float | None
+    prior_after: float
+    prior_spread: float
     lever: Leverage | None
     poisonings: tuple[Poisoning, ...]
     audit: ClientAudit
@@ -310,7 +313,7 @@ def gather(
     poisonings = () if lever is None else _poisonings(base, population)
     step("guessing from one report")
     prior = population.true_counts / population.size
-    guess, after = best_guess(mechanism), guess_with_prior(mechanism, prior)
+    after, spread = _informed_guess(mechanism, prior, seed=scenario.seed)
     step("attacking the client")
     audit = audit_client(mechanism, seed=scenario.seed, microseconds=plan.audit_microseconds, tick=tick)
     step("running the checklist")
@@ -330,9 +333,10 @@ def gather(
         comparison=comparison,
         alternatives=alternatives,
         smallest=smallest_count(mechanism, n=population.size, relative_error=TRUSTED, counts=release.counts),
-        guess=guess,
+        guess=best_guess(mechanism),
         prior_before=float(prior.max()),
         prior_after=after,
+        prior_spread=spread,
         lever=lever,
         poisonings=poisonings,
         audit=audit,
@@ -439,6 +443,12 @@ def _alternative(what: str, scenario: Scenario, population: Population, *, own: 
         error=float(np.sqrt(np.maximum(variance, 0.0).mean())),
         own=own,
     )
+
+
+def _informed_guess(mechanism: Mechanism, prior: FloatArray, *, seed: int) -> tuple[float, float]:
+    """Return the success of somebody who knows the prior, and its standard error where it was measured."""
+    exact = guess_with_prior(mechanism, prior)
+    return measured_guess(mechanism, prior, seed=seed) if exact is None else (exact, 0.0)
 
 
 def _poisonings(scenario: Scenario, population: Population) -> tuple[Poisoning, ...]:

@@ -77,9 +77,7 @@ def _rows(facts: Facts, open_points: tuple[str, ...]) -> list[tuple[str, str]]:
         ),
         (
             "Best guess from one report",
-            "not known for this randomiser"
-            if evidence.prior_after is None
-            else f"right in {percent(evidence.prior_after)} of all tries, {percent(evidence.prior_before)} without it",
+            f"right in {percent(evidence.prior_after)} of all tries, {percent(evidence.prior_before)} without it",
         ),
         (
             "Attack on the client",

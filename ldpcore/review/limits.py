@@ -237,16 +237,10 @@ def legal(facts: Facts) -> Section:
         if schedule.memo
         else "Each report is drawn anew, so nothing in the bytes links two of them; what arrives beside them may."
     )
-    after = evidence.prior_after if evidence.prior_after is not None else evidence.guess.success
-    before = evidence.prior_before if evidence.prior_after is not None else 1 / facts.population.domain.size
     inferring = (
-        "One report moves odds by a bounded factor and not by nothing. "
-        + (
-            f"The best guess of a cell is right in {percent(after)} of all tries after one report, {percent(before)} without. "
-            if after is not None
-            else ""
-        )
-        + "For somebody who knew much before, it is right more often."
+        "One report moves odds by a bounded factor and not by nothing. The best guess of somebody who knows the city is right in "
+        f"{percent(evidence.prior_after)} of all tries after one report, {percent(evidence.prior_before)} without; for somebody who knew "
+        "more before, it is right more often."
     )
     questions = (
         ("singling_out", "Can somebody be singled out?", singling),
