@@ -13,8 +13,9 @@ from threading import Event
 import ldpcore
 from ldpcore.population import Population, population_of
 from ldpcore.review import checks, limits, promise, use
-from ldpcore.review.evidence import LEVELS, Evidence, Progress, ReviewCancelled, gather
+from ldpcore.review.evidence import LEVELS, Evidence, Progress, ReviewCancelled
 from ldpcore.review.facts import Facts
+from ldpcore.review.gathering import gather
 from ldpcore.review.label import label
 from ldpcore.review.registry import registry_of
 from ldpcore.review.report import NOT_ADDRESSED, Claim, Report, Section, Table
