@@ -7,8 +7,10 @@ statements and level give the same report, byte for byte save the time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event
+from typing import Any
 
 import ldpcore
 from ldpcore.population import Population, population_of
@@ -22,7 +24,7 @@ from ldpcore.review.report import NOT_ADDRESSED, Claim, Report, Section, Table
 from ldpcore.review.words import rounded
 from ldpcore.schedule import DEFAULT_SCHEDULE, Schedule
 from ldpcore.settings import Scenario
-from ldpcore.statements import STATEMENTS, checked_statements
+from ldpcore.statements import STATEMENTS, checked_statements, visible
 
 __all__ = [
     "LEVELS",
@@ -124,18 +126,25 @@ def compose(
     Parameters as for `review`.
     """
     facts = Facts(evidence, checked_statements(statements or {}))
-    written = [make(facts) for make in SECTIONS]
+    # Labels of an own area and notes on an own file may hold what hides or reorders text, as statements may.
+    written = [_shown(make(facts)) for make in SECTIONS]
     signature = limits.signoff(facts)
     open_points = _open_points([*written, signature], facts)
     supported = _supported(evidence)
     verdict = _verdict(facts, supported=supported, open_points=open_points)
     registry, gaps = registry_of(facts)
+    place = visible(facts.population.area.label)
     return Report(
-        title=f"Privacy review: {facts.statements.get('name', facts.population.area.label)}",
+        title=f"Privacy review: {facts.statements.get('name', place)}",
         verdict=verdict,
         supported=supported,
-        sections=(label(facts, verdict, open_points), *written, limits.risks(facts, open_points), signature),
-        registry=registry,
+        sections=(
+            _shown(label(facts, verdict, open_points)),
+            *written,
+            limits.risks(facts, open_points),
+            signature,
+        ),
+        registry={part: _visible_texts(fields) for part, fields in registry.items()},
         registry_gaps=gaps,
         banner=promise.SYNTHETIC if evidence.scenario.synthetic else promise.OWN_FILE,
         level=evidence.level,
@@ -143,6 +152,27 @@ def compose(
         version=ldpcore.__version__,
         created=(now or datetime.now(tz=UTC)).isoformat(timespec="seconds"),
     )
+
+
+def _shown(section: Section) -> Section:
+    """Return a section without characters that hide or reorder text."""
+    claims = tuple(
+        replace(
+            claim,
+            text=visible(claim.text),
+            reproduce=visible(claim.reproduce),
+            table=claim.table
+            and replace(
+                claim.table, rows=tuple(tuple(visible(cell) for cell in row) for row in claim.table.rows)
+            ),
+        )
+        for claim in section.statements
+    )
+    return replace(section, statements=claims)
+
+
+def _visible_texts(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: visible(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
 def _supported(evidence: Evidence) -> bool:

@@ -40,9 +40,7 @@ def style(*, page: bool) -> str:
     return "\n".join(parts)
 
 
-def section_html(
-    section: Section, repeats: Mapping[str, str], *, skip_label_text: bool = False, linked: bool = True
-) -> str:
+def section_html(section: Section, repeats: Mapping[str, str], *, linked: bool = True) -> str:
     """Return one section without its heading, every text in it escaped.
 
     Parameters
@@ -51,13 +49,11 @@ def section_html(
         The section.
     repeats
         Short names of what gives figures again, from the report.
-    skip_label_text
-        Whether the verdict of the label is left out, where it stands above already.
     linked
         Whether the short names lead to the list of them.
     """
     template = _environment().get_template("section.html.j2")
-    return template.render(section=section, repeats=repeats, skip_label_text=skip_label_text, linked=linked)
+    return template.render(section=section, repeats=repeats, linked=linked)
 
 
 def table_html(table: Table) -> str:
@@ -69,13 +65,19 @@ def report_html(report: Report) -> str:
     """Return the whole report as a page that asks no other host for anything."""
 
     def section_body(section: Section) -> Markup:
-        return Markup(section_html(section, report.repeats, skip_label_text=True))  # noqa: S704 - escaped by its template
+        return Markup(section_html(section, report.repeats))  # noqa: S704 - escaped by its template
+
+    def front(section: Section) -> Markup:
+        # The verdict stands above already; what is left of the label is its table.
+        tables = [table_html(claim.table) for claim in section.statements if claim.table is not None]
+        return Markup("".join(tables))  # noqa: S704 - escaped by its template
 
     template = _environment().get_template("review.html.j2")
     text: str = template.render(
         report=report,
         style=Markup(style(page=True)),  # noqa: S704 - a file of ours
         section_body=section_body,
+        front=front,
         repeats=report.repeats,
     )
     return text

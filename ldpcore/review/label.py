@@ -70,7 +70,7 @@ def _rows(facts: Facts, open_points: tuple[str, ...]) -> list[tuple[str, str]]:
         ),
         ("Reports", f"{whole(facts.population.size)} {noun}" + (", synthetic" if scenario.synthetic else "")),
         ("Typical error of a cell", f"±{rounded(figures.rmse_expected)} {noun}"),
-        (f"Smallest count known to ±{100 * TRUSTED:g} %", trusted),
+        (f"Smallest count known to ±{100 * TRUSTED:g}\u00a0%", trusted),
         (
             "Published",
             f"{whole(figures.published)} of {whole(cells)} cells; the others hold about {percent(evidence.selection.held_back_share)} of the {noun}",

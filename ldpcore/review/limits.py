@@ -323,7 +323,7 @@ def risks(facts: Facts, open_points: tuple[str, ...]) -> Section:
 
 def signoff(facts: Facts) -> Section:
     """Leave room for a decision."""
-    blank = "to be filled in by hand"
+    blank = "\u2026" * 9
     return Section(
         "signoff",
         "Sign-off",

@@ -387,6 +387,17 @@ def test_hostile_words_come_out_as_words(evidence: Evidence, words: str) -> None
     assert "root:" not in text
 
 
+def test_the_name_of_an_own_area_is_escaped_too(evidence: Evidence) -> None:
+    population = evidence.population
+    area = replace(population.area, label="Ward <script>alert(1)</script>\u202e #panic()")
+    release = replace(evidence.release, population=replace(population, area=area))
+    found = compose(replace(evidence, release=release), now=NOON)
+    page, fields = WRITERS[".html"](found).decode(), WRITERS[".yaml"](found).decode()
+    assert "<script" not in page
+    assert "\u202e" not in page + fields + WRITERS[".json"](found).decode()
+    assert "#panic()" in pdf_text(WRITERS[".pdf"](found))
+
+
 def test_reports_of_an_own_file_say_that_they_are_not_for_publication(tmp_path: Any) -> None:
     from ldpcore.trips.read import read_trips
 
