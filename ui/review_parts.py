@@ -77,7 +77,10 @@ def trust_picture(*, shuffler: bool) -> None:
 
 def verdict(report: Report, evidence: Evidence) -> None:
     """Write the verdict, what must be read first, and the four figures."""
-    st.html(f'<h1 class="headline">{escape(report.verdict)}</h1>')
+    answer, _, rest = report.verdict.partition(". ")
+    st.html(f'<h1 class="headline">{escape(answer.rstrip("."))}.</h1>')
+    if rest:
+        st.html(f"<p>{escape(rest)}</p>")
     note(report.banner)
     attack, checks = evidence.audit, evidence.checks
     said = _count(report, USER)

@@ -14,6 +14,7 @@ from typing import Any
 
 import ldpcore
 from ldpcore.population import Population, population_of
+from ldpcore.privacy.composition import device_loss
 from ldpcore.review import checks, limits, promise, use
 from ldpcore.review.evidence import LEVELS, Evidence, Progress, ReviewCancelled
 from ldpcore.review.facts import Facts
@@ -62,6 +63,9 @@ SECTIONS: tuple[Callable[[Facts], Section], ...] = (
     limits.context,
 )
 """Between the label and the open risks, in the order of reading."""
+
+_USELESS = 20
+"""Loss a day from which odds can change by more than a hundred million, so that little is left to promise."""
 
 
 def review(
@@ -203,6 +207,10 @@ def _verdict(facts: Facts, *, supported: bool, open_points: tuple[str, ...]) -> 
     count = len(open_points)
     still = f"{count} points are not addressed" if count != 1 else "one point is not addressed"
     failed = len(facts.evidence.checks.failed)
+    day = device_loss(scenario.epsilon, facts.schedule, days=1, distinct_cells=facts.population.domain.size)
+    total = f" One device adds up to at most ε = {rounded(day.epsilon, 6)} a day"
+    total += "" if day.pattern_hidden else " for which cells it was in; when it changed cell is not covered"
+    total += ", which is no guarantee in any useful sense." if day.epsilon > _USELESS else "."
     if not supported:
         return f"No: a check of this run contradicts the claim that {claim}; see what failed. {still[0].upper()}{still[1:]}."
     most = facts.evidence.audit.replica.max_certifiable
@@ -212,4 +220,5 @@ def _verdict(facts: Facts, *, supported: bool, open_points: tuple[str, ...]) -> 
     )
     if failed:
         text += f" {failed} of the 6 points of the checklist fail{'s' if failed == 1 else ''}."
+    text += total
     return f"{text} {still[0].upper()}{still[1:]}." if count else f"{text} Every point has a statement."

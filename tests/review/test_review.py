@@ -136,12 +136,16 @@ def test_losses_add_up_by_hand(evidence: Evidence) -> None:
     fresh = compose(replace(evidence, schedule=schedule), now=NOON)
     figures = figures_of(fresh, "composition", "What they add up to")
     assert figures["1_days"] == 288 * 2
+    assert "at most ε = 576 a day, which is no guarantee in any useful sense." in fresh.verdict
     assert figures["730_days"] == 730 * 288 * 2
     # Five cells an epoch of one day; two cells, home and work, beside it.
     schedule = Schedule(reports_a_day=10, cap=5, epoch_days=1, at_cap="replay")
     memo = compose(replace(evidence, schedule=schedule), now=NOON)
     figures = figures_of(memo, "composition", "What they add up to")
     assert (figures["1_days"], figures["1_days_two_cells"]) == (10, 4)
+    assert (
+        "at most ε = 10 a day for which cells it was in; when it changed cell is not covered." in memo.verdict
+    )
     assert "repeats an old answer" in text_of(memo, "composition")
 
 
