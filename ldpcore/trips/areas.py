@@ -20,9 +20,10 @@ from ldpcore.errors import ParameterError
 from ldpcore.shapes import FloatArray
 from ldpcore.trips.cities import CITIES, city_area
 from ldpcore.trips.clock import check_timezone
-from ldpcore.trips.quality import Draft, Side, share_inside, swap_into
+from ldpcore.trips.quality import Draft, Side, swap_into
 from ldpcore.trips.readers.source import harmless
 from ldpcore.trips.table import TripTable
+from ldpcore.trips.units import share_inside
 
 DEFAULT_TIMEZONE = "UTC"
 _MAX_AREA_BYTES = 32 * 1024 * 1024

@@ -14,12 +14,8 @@ from ldpcore.shapes import BoolArray, ByteArray, FloatArray
 from ldpcore.trips.names import VEHICLE_NAMES, reduce_name
 from ldpcore.trips.schemas import Box
 from ldpcore.trips.table import REASON_CODES
+from ldpcore.trips.units import best_share, beyond_degrees, inside, not_degrees, scale_of, share_inside
 
-#: A longitude of 180 that is a full turn off; whatever is beyond is in another unit.
-_MOST_DEGREES = 540.0
-#: Northings end at about 10,000,000 m, so a latitude above that (ten degrees in millionths) is none.
-_MOST_NORTHING = 1.0e7
-_SCALES = (1e6, 1e7, 1e5)
 _SOME = 20_000  # places looked at for rounding and snapping
 _METRES_A_DEGREE = 111_195.0
 _RESOLUTIONS = range(5, 11)
@@ -115,21 +111,6 @@ class Detector:
     stage: str = "places"
 
 
-def share_inside(lat: FloatArray, lng: FloatArray, box: Box) -> float:
-    """Share of the places that lie in a box (west, south, east, north); 0 where there are none."""
-    known = int(np.count_nonzero(~np.isnan(lat) & ~np.isnan(lng)))
-    return int(np.count_nonzero(_inside(lat, lng, box))) / known if known else 0.0
-
-
-def _inside(lat: FloatArray, lng: FloatArray, box: Box) -> BoolArray:
-    west, south, east, north = box
-    return np.asarray((lat >= south) & (lat <= north) & (lng >= west) & (lng <= east), dtype=np.bool_)
-
-
-def _best_share(lat: FloatArray, lng: FloatArray, boxes: Sequence[Box]) -> float:
-    return max((share_inside(lat, lng, box) for box in boxes), default=0.0)
-
-
 def _both(draft: Draft) -> tuple[FloatArray, FloatArray]:
     return (
         np.concatenate([side.lat for side in draft.sides]),
@@ -184,46 +165,27 @@ def _zero_zero(draft: Draft) -> None:
 
 
 def _scaled(draft: Draft) -> None:
-    """Divide whole numbers that are millionths (or the like) of a degree."""
+    """Divide whole numbers that are millionths (or the like) of a degree; refuse metres without a system."""
     lat, lng = _both(draft)
     known = ~np.isnan(lat) & ~np.isnan(lng)
-    if not known.any() or not _beyond_degrees(lat, lng):
+    if not beyond_degrees(lat, lng):
         return
     lat, lng = lat[known], lng[known]
-    if not (np.all(lat == np.floor(lat)) and np.all(lng == np.floor(lng))):
-        return
-    name = reduce_name(draft.columns.get("start_lat", ""))
-    for scale in _SCALES:
-        fits = np.mean((np.abs(lat) <= 90 * scale) & (np.abs(lng) <= 180 * scale)) >= 0.95
-        named = name.endswith(f"e{round(np.log10(scale))}") or (scale == 1e6 and "micro" in name)
-        at_home = max(
-            _best_share(lat / scale, lng / scale, draft.homes),
-            _best_share(lng / scale, lat / scale, draft.homes),
-        )
-        large = float(np.median(np.abs(lat))) > _MOST_NORTHING and scale in {1e6, 1e7}
-        if named or at_home >= 0.5 or (fits and large):
-            for side in draft.sides:
-                side.lat /= scale
-                side.lng /= scale
-            draft.mended["whole_numbers"] = _rows(draft, [~np.isnan(side.lat) for side in draft.sides])
-            draft.notes.append(f"Coordinates are whole numbers of 1/{scale:,.0f} degree and were divided.")
-            return
-
-
-def _beyond_degrees(lat: FloatArray, lng: FloatArray) -> bool:
-    size = np.maximum(np.abs(lat), np.abs(lng))
-    size = size[~np.isnan(size)]
-    return bool(size.size and float(np.median(size)) > _MOST_DEGREES)
+    scale = scale_of(lat, lng, columns=draft.columns, homes=draft.homes)
+    if scale is None:
+        raise TripFileError(not_degrees(draft.label, lat, lng, draft.homes))
+    for side in draft.sides:
+        side.lat /= scale
+        side.lng /= scale
+    draft.mended["whole_numbers"] = _rows(draft, [~np.isnan(side.lat) for side in draft.sides])
+    draft.notes.append(f"Coordinates are whole numbers of 1/{scale:,.0f} degree and were divided.")
 
 
 def _metres(draft: Draft) -> None:
     lat, lng = _both(draft)
-    if _beyond_degrees(lat, lng):
-        raise TripFileError(
-            f"{draft.label} has coordinates such as {np.nanmedian(lat):,.0f} and {np.nanmedian(lng):,.0f}, "
-            "which are not degrees; say which coordinate system they are in (such as EPSG:25833), or convert "
-            "them to latitude and longitude (WGS 84)."
-        )
+    if beyond_degrees(lat, lng):
+        known = ~np.isnan(lat) & ~np.isnan(lng)
+        raise TripFileError(not_degrees(draft.label, lat[known], lng[known], draft.homes))
 
 
 def _swapped(draft: Draft) -> None:
@@ -231,8 +193,8 @@ def _swapped(draft: Draft) -> None:
     known = ~np.isnan(lat) & ~np.isnan(lng)
     if not known.any():
         return
-    here = _best_share(lat, lng, draft.homes)
-    there = _best_share(lng, lat, draft.homes)
+    here = best_share(lat, lng, draft.homes)
+    there = best_share(lng, lat, draft.homes)
     beyond = np.abs(lat[known]) > 90
     impossible = np.mean(beyond) > 0.5 and np.all(np.abs(lng[known]) <= 90)
     if impossible or (here < 0.5 <= there):
@@ -255,7 +217,7 @@ def _swap_single(draft: Draft, home: Box) -> None:
         return  # both orders may lie there, so neither is an error
     masks = []
     for side in draft.sides:
-        wrong = ~_inside(side.lat, side.lng, home) & _inside(side.lng, side.lat, home)
+        wrong = ~inside(side.lat, side.lng, home) & inside(side.lng, side.lat, home)
         side.lat[wrong], side.lng[wrong] = side.lng[wrong], side.lat[wrong]
         masks.append(wrong)
     count = _rows(draft, masks)
