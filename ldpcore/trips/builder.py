@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,15 @@ from ldpcore.trips.cities import CITIES
 from ldpcore.trips.convert import Times, one_array, to_numbers, to_text, to_times
 from ldpcore.trips.geometry import Ends, ends_of, to_degrees
 from ldpcore.trips.quality import Draft, Side, check
-from ldpcore.trips.schemas import Box, Recognised
+from ldpcore.trips.recognise import Recognised
+from ldpcore.trips.schemas import Box
 from ldpcore.trips.table import REASON_CODES, Loaded, RawTable, TripTable, Unit, count_reasons
 from ldpcore.trips.zones import ZoneFileNeededError, Zones
 
 _NO_TIME = np.datetime64("NaT", "us")
 _MOST_SECONDS = 1e8
 _MOST_TRIPS_A_DAY = 12
+_OWN_ID_SHARE = 0.9
 
 
 class Builder:
@@ -84,7 +87,11 @@ class Builder:
             self.label,
             [],
             [*homes, *self.recognised.schema.homes] or [city.bounds for city in CITIES.values()],
-            columns={field: self.raw.names[place] for field, place in self.recognised.places.items()},
+            columns={
+                field: self.raw.names[place]
+                for field, place in self.recognised.places.items()
+                if field != "trip" or not self.recognised.bare_id
+            },
             totals=self._numbers("total")[0] if "total" in self.columns else None,
             mended=self.mended,
             notes=self.notes,
@@ -218,12 +225,45 @@ class Builder:
             trip_codes = np.asarray(
                 coded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64
             )
+            if self.recognised.bare_id and not self._names_trips(trip_codes):
+                return
             self.frame["trip"] = _text_column(trip)
             if self.recognised.schema.points and "end" not in self.sides:
                 self._join_points(trip_codes)
                 return
         repeated = pd.Series(trip_codes).duplicated().to_numpy() & (trip_codes >= 0)
         self.codes[repeated & (self.codes == 0)] = REASON_CODES["duplicate_id"]
+
+    def _names_trips(self, codes: IntArray) -> bool:
+        """Tell by its content whether a column named "id" names trips, and say so where it matters.
+
+        It does where hardly an id comes twice, or where rows with the same id are the same trip again:
+        the same place at the same time. Ids of vehicles, persons and stations are neither.
+        """
+        column = self.raw.names[self.recognised.places["trip"]]
+        named = codes >= 0
+        again = int(np.count_nonzero(pd.Series(codes[named]).duplicated()))
+        rows = int(np.count_nonzero(named))
+        whole = pd.DataFrame({"id": codes[named]})
+        for name, side in self.sides.items():
+            whole[f"{name}_lat"], whole[f"{name}_lng"] = side.lat[named], side.lng[named]
+        timed = "start_time" in self.frame
+        if timed:
+            whole["time"] = self.frame["start_time"][named]
+        if again <= (1 - _OWN_ID_SHARE) * rows or (timed and int(whole.duplicated().sum()) == again):
+            if again:
+                self.notes.append(
+                    f"{column} was taken for the trip id, and {again:,} rows that have it again were left out; "
+                    "take it out of the mapping if it names something else."
+                )
+            return True
+        places = {field: place for field, place in self.recognised.places.items() if field != "trip"}
+        self.recognised = replace(self.recognised, places=places)
+        self.notes.append(
+            f"{column} has {rows - again:,} values in {rows:,} rows, so it was not taken for the trip id and no row "
+            "was left out for it; choose it as the trip id in the mapping if it is."
+        )
+        return False
 
     def _busy_persons(self) -> None:
         """Say so where the persons make more trips a day than people do: they may be vehicles."""

@@ -31,9 +31,11 @@ VEHICLE_NAMES = frozenset(
         *("trainid", "boatid", "deviceid", "driver", "driverid", "hacklicense"),
     ]
 )
-_TRIP_NAMES = frozenset(
+TRIP_NAMES = frozenset(
     {"tripid", "rideid", "journeyid", "rentalid", "trip", "tid", "ride", "trajectoryid", "trajid"}
 )
+#: Columns that may name trips, rows, vehicles or people: what they hold has to tell (see `Builder.ids`).
+BARE_IDS = frozenset({"id", "uuid", "guid", "uniqueid", "recordid"})
 #: Names of a column that says how many trips a row stands for.
 _TOTAL_NAMES = frozenset(
     [
@@ -184,7 +186,7 @@ def guess(names: Sequence[str], taken: Mapping[str, int]) -> dict[str, int]:
             )
         elif reduced in PERSON_NAMES:
             take("device", place)
-        elif reduced in _TRIP_NAMES:
+        elif reduced in TRIP_NAMES:
             take("trip", place)
         elif reduced in _TOTAL_NAMES:
             take("total", place)

@@ -15,7 +15,8 @@ from ldpcore.trips.clock import check_timezone
 from ldpcore.trips.geometry import check_crs
 from ldpcore.trips.names import guess
 from ldpcore.trips.readers import READERS, Readable, Source, as_source, open_raw
-from ldpcore.trips.schemas import FIELDS, SCHEMAS, Box, Recognised, correct, recognise
+from ldpcore.trips.recognise import Recognised, correct, recognise
+from ldpcore.trips.schemas import FIELDS, SCHEMAS, Box
 from ldpcore.trips.table import Loaded, RawTable, TripTable
 from ldpcore.trips.zones import ZoneFileNeededError, Zones, read_zones
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-
-from ldpcore.errors import ParameterError, TripFileError
-from ldpcore.trips.names import START_WORDS, guess, reduce_name, words_of
 
 Box = tuple[float, float, float, float]  # west, south, east, north
 
@@ -346,121 +343,3 @@ SCHEMAS: tuple[Schema, ...] = (
         refusal="is part of a timetable (GTFS), which says when vehicles run, not where people travel.",
     ),
 )
-
-_GENERIC_LABEL = "columns recognised by their names"
-
-
-@dataclass(frozen=True)
-class Recognised:
-    """A schema with the column of each of its fields.
-
-    Attributes
-    ----------
-    schema
-        The row of `SCHEMAS`, or one made from the names for an unknown vendor.
-    places
-        Canonical column to place in the header.
-    reasons
-        Sentences that say why.
-    """
-
-    schema: Schema
-    places: Mapping[str, int]
-    reasons: tuple[str, ...] = ()
-
-
-def recognise(
-    names: Sequence[str],
-    *,
-    label: str = "The file",
-    given: Mapping[str, int] | None = None,
-    schema_name: str = "",
-) -> Recognised:
-    """Find the schema of a header and the column of each field.
-
-    Parameters
-    ----------
-    names
-        Column names of the file.
-    label
-        Label of the file, for the message.
-    given
-        Canonical column to place, where the kind of file settles it.
-    schema_name
-        Row of `SCHEMAS` that the kind of file settles.
-
-    Raises
-    ------
-    TripFileError
-        If the schema is known not to work; the sentence says what to do. A header of no known
-        schema gives what its words tell, which `read_trips` refuses unless it is enough.
-    """
-    known = dict(given or {})
-    reduced = [reduce_name(name) for name in names]
-    present = set(reduced)
-    schema = next((s for s in SCHEMAS if s.name == schema_name), None)
-    if schema is None and not known:
-        schema = next((s for s in SCHEMAS if s.signature and _matches(s, present)), None)
-    if schema is None or (schema_name and not schema.fields):
-        return _by_words(names, known, schema)
-    if schema.refusal:
-        raise TripFileError(f"{label} {schema.refusal}")
-    places = dict(known)
-    for canonical, spellings in schema.fields.items():
-        place = next((reduced.index(s) for s in spellings if s in present), None)
-        if place is not None:
-            places.setdefault(canonical, place)
-    if {"start_lat", "start_lng"} <= places.keys():
-        places.pop("geometry", None)
-    shown = ", ".join(names[place] for place in list(places.values())[:4])
-    sentence = f"Recognised as {schema.label} by its columns {shown}."
-    return Recognised(schema, places, (sentence, schema.note) if schema.note else (sentence,))
-
-
-def correct(recognised: Recognised, names: Sequence[str], mapping: Mapping[str, str]) -> Recognised:
-    """Apply the user's corrections; an empty column name takes a field out.
-
-    Raises
-    ------
-    ParameterError
-        If a field or a column does not exist.
-    """
-    places = dict(recognised.places)
-    reasons = list(recognised.reasons)
-    for canonical, column in mapping.items():
-        if canonical not in FIELDS:
-            raise ParameterError(
-                "mapping", f"There is no field {canonical!r} in the mapping; fields are {', '.join(FIELDS)}."
-            )
-        if not column:
-            places.pop(canonical, None)
-            continue
-        if column not in names:
-            shown = ", ".join(names[:30])
-            raise ParameterError("mapping", f"The file has no column {column!r}; it has {shown}.")
-        if places.get(canonical) != list(names).index(column):
-            places[canonical] = list(names).index(column)
-            reasons.append(f"You chose {column} as {FIELDS[canonical]}.")
-    return Recognised(recognised.schema, places, tuple(reasons))
-
-
-def _matches(schema: Schema, present: set[str]) -> bool:
-    return all(_has(part, present) for part in schema.signature) and not present & set(schema.unless)
-
-
-def _has(part: str | tuple[str, ...], present: set[str]) -> bool:
-    return part in present if isinstance(part, str) else any(p in present for p in part)
-
-
-def _by_words(names: Sequence[str], known: Mapping[str, int], settled: Schema | None) -> Recognised:
-    places = guess(names, known)
-    reasons = [
-        f"{names[place]} looks like {FIELDS[field]}." for field, place in places.items() if field not in known
-    ]
-    if settled is not None:
-        note = (settled.note,) if settled.note else ()
-        return Recognised(settled, places, (f"The file is {settled.label}.", *note, *reasons))
-    # Plain "lat" and "lng" with an id of trips are points of paths; a "start_lat" is a start.
-    plain = "start_lat" in places and not set(words_of(names[places["start_lat"]])) & START_WORDS
-    schema = Schema("named", _GENERIC_LABEL, points=plain)
-    return Recognised(schema, places, tuple(reasons))

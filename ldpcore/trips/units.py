@@ -141,7 +141,8 @@ def _systems_near(box: Box) -> Iterator[str]:
     yield _WEB_MERCATOR
     west, south, east, north = box
     base = 32700 if south + north < 0 else 32600
-    for zone in range(int((west + 180) // 6), int((east + 180) // 6) + 1):
+    # A country may use one zone throughout: Oslo lies in zone 32 and is mapped in 33.
+    for zone in range(int((west + 180) // 6) - 1, int((east + 180) // 6) + 2):
         yield f"EPSG:{base + zone % 60 + 1}"
 
 
@@ -186,10 +187,11 @@ def not_degrees(label: str, lat: FloatArray, lng: FloatArray, homes: Sequence[Bo
             "they are in, or name the columns latitudeE6 and longitudeE6 (or E7)."
         )
     near = systems_at_home(lat, lng, city_sized(homes))
-    example = near[0] if len(near) == 1 else "EPSG:25833"
-    hint = f" ({example} would put them where the trips should be)" if len(near) == 1 else ""
+    example = (
+        f" ({near[0]} would put them where the trips should be)" if len(near) == 1 else ", such as EPSG:25833"
+    )
     other = "; if they are parts of a degree, name the columns latitudeE5, E6 or E7" if whole else ""
     return (
-        f"{start} but probably metres{hint}; say which coordinate system (EPSG) they are in, such as {example}, or "
-        f"convert them to latitude and longitude (WGS 84){other}."
+        f"{start} but probably metres; say which coordinate system (EPSG) they are in{example}, or convert them "
+        f"to latitude and longitude (WGS 84){other}."
     )

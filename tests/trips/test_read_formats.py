@@ -290,7 +290,7 @@ def test_geoparquet_honours_its_coordinate_system(kind: str) -> None:
 
 def test_metres_without_a_system_are_refused_with_the_remedy() -> None:
     content = parquet(lines().to_crs(3067).set_crs(None, allow_override=True))
-    with pytest.raises(TripFileError, match="EPSG:25833"):
+    with pytest.raises(TripFileError, match="EPSG:32635 would put them"):
         read_trips(content)
     table = read_trips(content, crs="EPSG:3067")
     assert table.frame["start_lat"].iloc[0] == pytest.approx(A[0], abs=1e-6)

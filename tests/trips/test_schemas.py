@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ldpcore.trips.names import guess, words_of
-from ldpcore.trips.schemas import FIELDS, SCHEMAS, recognise
+from ldpcore.trips.recognise import recognise
+from ldpcore.trips.schemas import FIELDS, SCHEMAS
 
 HEADERS = {
     "pickup_datetime,pickup_longitude,pickup_latitude,dropoff_longitude,dropoff_latitude,vendor_id": {

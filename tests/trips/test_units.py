@@ -78,6 +78,8 @@ def test_the_remedy_for_metres_works(epsg: int) -> None:
 def test_a_named_area_tells_the_projection_that_fits() -> None:
     with pytest.raises(TripFileError, match="EPSG:32632 would put them where the trips should be"):
         read(*projected(25832, 59.92, 10.75), URBAN_SHARING, homes=[OSLO_BOX])
+    with pytest.raises(TripFileError, match="EPSG:32633 would put them where the trips should be"):
+        read(*projected(25833, 59.92, 10.75), URBAN_SHARING, homes=[OSLO_BOX])
     with pytest.raises(TripFileError, match="EPSG:3857 would put them"):
         read(*projected(3857, 40.72, -73.99, swap=True))  # New York is a built-in city
 
