@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 
 import h3
 import numpy as np
+import pandas as pd
 from scipy.spatial import cKDTree
 
 from ldpcore.errors import TripFileError
-from ldpcore.shapes import BoolArray, ByteArray, FloatArray
+from ldpcore.shapes import BoolArray, ByteArray, ComplexArray, FloatArray
 from ldpcore.trips.names import VEHICLE_NAMES, reduce_name
 from ldpcore.trips.schemas import Box
 from ldpcore.trips.table import REASON_CODES
 from ldpcore.trips.units import best_share, beyond_degrees, inside, not_degrees, scale_of, share_inside
 
-_SOME = 20_000  # places looked at for rounding and snapping
+_SOME = 20_000  # latitudes looked at to see that they differ
+_ROWS_A_POINT, _FEWEST_ROWS = 20, 200
 _METRES_A_DEGREE = 111_195.0
 _RESOLUTIONS = range(5, 11)
 
@@ -260,14 +262,10 @@ def _out_of_range(draft: Draft) -> None:
         side.lng[bad] = np.nan
 
 
-def _usable(draft: Draft) -> tuple[FloatArray, FloatArray]:
-    """Return some of the usable places, the start ones where there are any."""
-    side = next((side for side in draft.sides if np.any(side.problem == 0)), None)
-    if side is None:
-        return np.empty(0), np.empty(0)
-    rows = np.flatnonzero(side.problem == 0)
-    rows = rows[:: max(1, rows.size // _SOME)]
-    return side.lat[rows], side.lng[rows]
+def _usable(draft: Draft) -> list[tuple[str, FloatArray, FloatArray]]:
+    """Return the usable places of each side that has any, with the name of the side."""
+    sides = [(side.name, side.problem == 0, side) for side in draft.sides]
+    return [(name, side.lat[good], side.lng[good]) for name, good, side in sides if good.any()]
 
 
 def cell_spacing_m(resolution: int) -> float:
@@ -291,37 +289,55 @@ def _cap(draft: Draft, resolution: int | None, sentence: str) -> None:
 
 
 def _rounded(draft: Draft) -> None:
-    lat, lng = _usable(draft)
-    if np.unique(lat).size < 5:
+    places = _usable(draft)
+    if not places or np.unique(places[0][1][:_SOME]).size < 5:
         return
+    both = np.concatenate(places[0][1:])
     for digits in range(4):
-        scaled = np.concatenate([lat, lng]) * 10.0**digits
-        if np.mean(np.abs(scaled - np.round(scaled)) < 1e-6) >= 0.98:
+        scaled = both * 10.0**digits
+        share = float(np.mean(np.abs(scaled - np.round(scaled)) < 1e-6))
+        if share >= 0.98:
             step_m = _METRES_A_DEGREE / 10**digits
             size = f"{step_m / 1000:,.0f} km" if step_m >= 1000 else f"{step_m:,.0f} m"
+            who = "Coordinates" if share == 1 else "Nearly all coordinates"
             _cap(
                 draft,
                 _finest(step_m),
-                f"Coordinates are rounded to {digits} digits after the point, steps of about {size}.",
+                f"{who} are rounded to {digits} digits after the point, steps of about {size}.",
             )
             return
 
 
 def _snapped(draft: Draft) -> None:
-    lat, lng = _usable(draft)
-    places = np.unique(np.column_stack([lat, lng]), axis=0)
-    if lat.size < 200 or not 3 <= places.shape[0] <= lat.size / 20:
+    """Notice places that are all among a few points."""
+    few = {name: _few_points(lat, lng) for name, lat, lng in _usable(draft)}
+    found = [points for points in few.values() if points is not None]
+    if not found or next(iter(few.values())) is None:
         return
-    flat = places * _METRES_A_DEGREE
-    flat[:, 1] *= np.cos(np.radians(places[:, 0].mean()))
+    alone = len(found) < len(draft.sides)
+    points = found[0] if alone else pd.unique(np.concatenate(found))
+    flat = np.column_stack([points.real, points.imag]) * _METRES_A_DEGREE
+    flat[:, 1] *= np.cos(np.radians(points.real.mean()))
     nearest, _ = cKDTree(flat).query(flat, k=2)
     step_m = float(np.median(np.asarray(nearest)[:, 1]))
     _cap(
         draft,
         _finest(step_m),
-        f"All places are among {places.shape[0]:,} points (stations or centres of zones), "
-        f"typically {step_m:,.0f} m from the next.",
+        f"All {f'{next(iter(few))} places' if alone else 'places'} are among {points.size:,} points (stations or "
+        f"centres of zones), typically {step_m:,.0f} m from the next.",
     )
+
+
+def _few_points(lat: FloatArray, lng: FloatArray) -> ComplexArray | None:
+    """Return each place once where there are few for so many rows, as latitude and longitude in one number.
+
+    Every row is looked at, since a sentence will say "all". A tenth of the rows disproves it cheaply.
+    """
+    most = lat.size // _ROWS_A_POINT
+    if lat.size < _FEWEST_ROWS or pd.unique(lat[::10] + 1j * lng[::10]).size > most:
+        return None
+    points: ComplexArray = np.asarray(pd.unique(lat + 1j * lng), dtype=np.complex128)
+    return points if 3 <= points.size <= most else None
 
 
 #: Applied in this order: each may rely on what the ones before it left.

@@ -84,9 +84,7 @@ def recognise(
     # A vendor's file that somebody gave ids has them under a name of their own.
     for canonical, usual in () if schema.columns else (("trip", TRIP_NAMES), ("device", PERSON_NAMES)):
         if canonical not in places:
-            place = next(
-                (p for p, r in enumerate(reduced) if r in usual and p not in places.values()), None
-            )
+            place = next((p for p, r in enumerate(reduced) if r in usual and p not in places.values()), None)
             if place is not None:
                 places[canonical] = place
                 reasons.append(f"{names[place]} looks like {FIELDS[canonical]}.")

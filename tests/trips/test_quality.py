@@ -132,6 +132,43 @@ def test_few_points_cap_the_resolution() -> None:
     assert any("among 100 points" in note and "2,224 m" in note for note in snapped.notes)
 
 
+@pytest.mark.parametrize("rows", [20_000, 60_000, 1_000_000])
+def test_the_count_of_points_is_of_every_row(rows: int) -> None:
+    # 2,000 places one after the other, again and again: any sample in even steps meets only some of them.
+    rng = np.random.default_rng(4)
+    lat, lng = rng.uniform(40, 40.2, 2000), rng.uniform(-80.2, -80, 2000)
+    block = "".join(f"{a},{b}\n" for a, b in zip(lat.tolist(), lng.tolist(), strict=True))
+    read = read_trips(f"start_lat,start_lng\n{block * (rows // 2000)}".encode())
+    said = [note for note in read.notes if "are among" in note]
+    assert [note.split(" (")[0] for note in said] == (
+        ["All places are among 2,000 points"] if rows >= 20 * 2000 else []
+    )
+
+
+def test_only_the_side_that_is_snapped_is_called_so() -> None:
+    rng = np.random.default_rng(6)
+    lat, lng = 40 + 0.02 * rng.integers(0, 5, 2000) + 1e-9, -80 + 0.04 * rng.integers(0, 5, 2000) + 1e-9
+    free = rng.uniform(40, 40.1, (2000, 2))
+    header = "start_lat,start_lng,end_lat,end_lng"
+    both = table(list(zip(lat, lng, lat[::-1] + 0.01, lng[::-1] + 0.01, strict=True)), header)
+    assert any("All places are among 50 points" in note for note in both.notes)
+    starts = table(list(zip(lat, lng, free[:, 0], free[:, 1], strict=True)), header)
+    assert any("All start places are among 25 points" in note for note in starts.notes)
+    ends = table(list(zip(free[:, 0], free[:, 1], lat, lng, strict=True)), header)
+    assert (ends.finest_resolution, ends.notes) == (None, [])
+
+
+def test_rounding_is_seen_in_every_row() -> None:
+    # Every twentieth row is rounded, as a sample in even steps could happen to meet alone.
+    rng = np.random.default_rng(7)
+    lat, lng = rng.uniform(40, 40.2, 400_000), rng.uniform(-80.2, -80, 400_000)
+    lat[::20], lng[::20] = lat[::20].round(1), lng[::20].round(1)
+    assert table(list(zip(lat.tolist(), lng.tolist(), strict=True))).notes == []
+    lat, lng = lat.round(2), lng.round(2)
+    lat[7] = 40.123456
+    assert "Nearly all coordinates are rounded to 2" in table(list(zip(lat, lng, strict=True))).notes[0]
+
+
 def test_totals_can_be_taken_out_of_the_mapping() -> None:
     header, rows = (
         "from_lat,from_lng,to_lat,to_lng,trips",
