@@ -15,8 +15,10 @@ from ldpcore.errors import TripFileError
 from ldpcore.shapes import BoolArray, FloatArray, IntArray
 from ldpcore.trips.cities import CITIES
 from ldpcore.trips.convert import Times, one_array, to_numbers, to_text, to_times
+from ldpcore.trips.degrees import read_pair
 from ldpcore.trips.geometry import Ends, ends_of, to_degrees
 from ldpcore.trips.quality import Draft, Side, check
+from ldpcore.trips.readers.source import harmless
 from ldpcore.trips.recognise import Recognised
 from ldpcore.trips.schemas import Box
 from ldpcore.trips.table import REASON_CODES, Loaded, RawTable, TripTable, Unit, count_reasons
@@ -65,6 +67,8 @@ class Builder:
         self.codes = np.zeros(self.length, dtype=np.uint8)
         self.path_points: FloatArray | None = None
         self.finest_resolution: int | None = None
+        self.example = ""  # a text that stands for a coordinate and is none
+        self._marked: dict[str, BoolArray] = {}
 
     def _take(self, canonical: str) -> Any:  # noqa: ANN401
         return self.columns.pop(canonical)
@@ -101,10 +105,7 @@ class Builder:
         self._paths()
         for name in ("start", "end"):
             if f"{name}_lat" in self.columns and f"{name}_lng" in self.columns:
-                lat, no_lat, bad_lat = self._numbers(f"{name}_lat")
-                lng, no_lng, bad_lng = self._numbers(f"{name}_lng")
-                missing = no_lat | no_lng
-                self.sides[name] = Side(name, lat, lng, missing, (bad_lat | bad_lng) & ~missing)
+                self.sides[name] = self._pair(name)
         self._project()
         if not self.sides:
             self._zones(zones)
@@ -114,6 +115,29 @@ class Builder:
         check(draft, "places")
         self.finest_resolution = draft.finest_resolution
         self.unit = "device" if draft.person_column else "trip"
+
+    def _pair(self, name: str) -> Side:
+        """Read the latitudes and longitudes of a side."""
+        pair = read_pair(
+            self._take(f"{name}_lat"), self._take(f"{name}_lng"), decimal_comma=self.raw.decimal_comma
+        )
+        said = []
+        if pair.decimal_comma:
+            said.append("Coordinates have a decimal comma.")
+        if pair.converted.any():
+            said.append(
+                "Coordinates are written with marks or letters, as in 40°42'46\"N, and were converted."
+            )
+        if pair.exchanged.any():
+            said.append("Some latitudes end in E or W and their longitudes in N or S; they were exchanged.")
+        self.notes += [sentence for sentence in said if sentence not in self.notes]
+        for what, rows in (("written_degrees", pair.converted), ("swapped_lat_lng", pair.exchanged)):
+            self._marked.setdefault(what, np.zeros(self.length, dtype=np.bool_))
+            self._marked[what] |= rows
+            if self._marked[what].any():
+                self.mended[what] = int(np.count_nonzero(self._marked[what]))
+        self.example = self.example or pair.example
+        return Side(name, pair.lat, pair.lng, pair.missing, pair.unreadable)
 
     def _paths(self) -> None:
         """Read places and paths that stand in one column."""
@@ -345,7 +369,7 @@ class Builder:
         row_codes[numbers] = self.codes
         keep = self.codes == 0
         if not any(np.any(keep & (side.problem == 0)) for side in self.sides.values()):
-            raise TripFileError(f"{self.label} has no row with a usable latitude and longitude.")
+            raise TripFileError(self._no_place())
         end = self.sides.get("end")
         return TripTable(
             frame=self._frame(keep, numbers),
@@ -370,6 +394,15 @@ class Builder:
             name=self.label,
             timezone=timezone,
             finest_resolution=self.finest_resolution,
+        )
+
+    def _no_place(self) -> str:
+        start = f"{self.label} has no row with a usable latitude and longitude"
+        if not self.example:
+            return f"{start}: each is blank, 0/0 or out of range; choose the columns that hold the places in the mapping."
+        return (
+            f"{start}: their columns hold text such as {harmless(self.example)}; write degrees as plain numbers "
+            "with a decimal point and without separators of thousands, such as 59.9127."
         )
 
     def _frame(self, keep: BoolArray, numbers: IntArray) -> pd.DataFrame:

@@ -359,6 +359,7 @@ DETECTORS: tuple[Detector, ...] = (
 MENDED: Mapping[str, str] = {
     "trailing_delimiter": "empty fields at the end of a row evened out",
     "swapped_lat_lng": "latitude and longitude exchanged",
+    "written_degrees": "written with degrees, minutes or letters, and converted",
     "longitude_360": "longitude turned back by 360°",
     "whole_numbers": "whole numbers divided into degrees",
     "projected": "converted from another coordinate system",

@@ -18,13 +18,14 @@ from shapely.geometry import shape
 
 from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.shapes import BoolArray, FloatArray
-from ldpcore.trips.convert import clean_text, one_array, to_numbers, to_text
+from ldpcore.trips.convert import clean_text, to_text
+from ldpcore.trips.degrees import read_pair
 from ldpcore.trips.geometry import check_crs, to_degrees
 from ldpcore.trips.names import guess
 from ldpcore.trips.readers.archive import take_members
 from ldpcore.trips.readers.delimited import is_text, open_delimited
 from ldpcore.trips.readers.jsontext import is_json
-from ldpcore.trips.readers.source import Readable, Source, as_source
+from ldpcore.trips.readers.source import Readable, Source, as_source, harmless
 
 _SHAPE_ENDINGS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 _MIN_SHARE = 0.5
@@ -241,11 +242,15 @@ def _text(content: Source) -> _Opened:
     loaded = raw.load(range(len(raw.names)))
     columns = {name: to_text(c).to_pylist() for name, c in zip(raw.names, loaded.columns, strict=True)}
     if {"start_lat", "start_lng"} <= places.keys():
-        lat, lng = (
-            to_numbers(one_array(loaded.columns[places[f]]), decimal_comma=raw.decimal_comma).value
-            for f in ("start_lat", "start_lng")
+        pair = read_pair(
+            *(loaded.columns[places[f]] for f in ("start_lat", "start_lng")), decimal_comma=raw.decimal_comma
         )
-        return columns, shapely.points(lng, lat), None
+        if pair.example and pair.unreadable.all():
+            raise TripFileError(
+                f"{content.name} has coordinates such as {harmless(pair.example)}; write degrees as plain numbers with "
+                "a decimal point, such as 59.9127."
+            )
+        return columns, shapely.points(pair.lng, pair.lat), None
     for name, values in columns.items():
         if any(
             str(v).lstrip().upper().startswith(("POLYGON", "MULTIPOLYGON", "POINT")) for v in values[:20] if v
