@@ -185,4 +185,7 @@ def points_chart(points: pd.DataFrame, *, land: str | None, dark: bool) -> Chart
             filled=False, stroke=tokens.coast
         )
         layers.insert(0, outline)
-    return themed(alt.layer(*layers).project("mercator"), tokens, height=300)
+    # Places on both sides of the date line are drawn around it, not at the two edges of the world.
+    across = len(points) > 0 and float(points["lng"].max() - points["lng"].min()) > 180
+    plane = {"type": "mercator", "rotate": [180, 0, 0]} if across else {"type": "mercator"}
+    return themed(alt.layer(*layers).project(**plane), tokens, height=300)

@@ -223,7 +223,10 @@ def raw_counts(release: Release) -> FloatArray:
 
 
 def cell_bounds(cells: CellArray) -> tuple[float, float, float, float]:
-    """Return west, south, east and north of some cells in degrees, their edges included."""
+    """Return west, south, east and north of some cells in degrees, their edges included.
+
+    West is beyond east where the cells lie on both sides of the date line.
+    """
     return _bounds_of(cells.tobytes())
 
 
@@ -231,14 +234,18 @@ def cell_bounds(cells: CellArray) -> tuple[float, float, float, float]:
 def _bounds_of(cells: bytes) -> tuple[float, float, float, float]:
     outermost = _outermost(np.frombuffer(cells, np.uint64))
     ends = np.array([ring for cell in outermost for ring in h3.cell_to_boundary(f"{cell:x}")])
+    if np.ptp(ends[:, 1]) > 180:  # in one piece east of Greenwich
+        ends[:, 1] %= 360
     south, west = ends.min(axis=0)
     north, east = ends.max(axis=0)
-    return float(west), float(south), float(east), float(north)
+    return float(west), float(south), float(east - 360 if east > 180 else east), float(north)
 
 
 def _outermost(cells: CellArray) -> set[int]:
     """Return the cells that lie farthest out, so that only their edges need be looked at."""
     centres = np.array([h3.cell_to_latlng(f"{cell:x}") for cell in cells.tolist()])
+    if np.ptp(centres[:, 1]) > 180:
+        centres[:, 1] %= 360
     return {
         int(cells[at]) for axis in (0, 1) for at in (centres[:, axis].argmin(), centres[:, axis].argmax())
     }

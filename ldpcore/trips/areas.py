@@ -12,6 +12,7 @@ from typing import Any
 import h3
 import numpy as np
 import shapely
+from shapely import affinity
 from shapely.geometry import shape
 from shapely.geometry.base import BaseGeometry
 
@@ -33,6 +34,8 @@ _SAME_CORNER_DEG = 1e-4
 _VISITED_SHARE = 0.95
 _FILE_ENDINGS = (".geojson", ".json")
 _FORM = "write W,S,E,N in degrees, such as 10.6,59.8,10.9,60.0, or name a .geojson file"
+#: A box that is wider than this when it goes over the date line has west and east exchanged.
+_WIDEST_ACROSS = 180.0
 
 
 def area_from_text(text: str, *, timezone: str | None = None) -> Area:
@@ -81,7 +84,7 @@ def box_area(
     timezone: str | None = None,
     from_data: bool = False,
 ) -> Area:
-    """Make an area of a box, degrees.
+    """Make an area of a box, degrees; west beyond east goes over the date line, as in 179,-18,-179,-16.
 
     Raises
     ------
@@ -95,10 +98,15 @@ def box_area(
         raise ParameterError(
             "area", f"The area {edges} lies beyond ±180 degrees of longitude or ±90 of latitude; {_FORM}."
         )
-    if west >= east or south >= north:
+    across = west > east and east + 360.0 - west <= _WIDEST_ACROSS
+    if (west >= east and not across) or south >= north:
         raise ParameterError(
-            "area", f"The area {edges} must have west before east and south before north; {_FORM}."
+            "area",
+            f"The area {edges} must have west before east and south before north (west beyond east only over the "
+            f"date line, as in 179,-18,-179,-16); {_FORM}.",
         )
+    if across:  # kept in one piece, with an eastern edge beyond 180
+        east += 360.0
     zone = check_timezone(timezone) if timezone else DEFAULT_TIMEZONE
     label = f"the box {edges}"
     return Area("box", label, shapely.box(west, south, east, north), zone, "", from_data)
@@ -136,7 +144,10 @@ def area_from_geojson(content: bytes, *, label: str = "area", timezone: str | No
             "area", f"The area file {label} holds no polygon; draw the outline of the service area."
         )
     west, south, east, north = whole.bounds
-    if max(abs(west), abs(east)) > 180 or max(abs(south), abs(north)) > 90:
+    if west < -180:  # an outline over the date line may be drawn on either side of it
+        whole = affinity.translate(whole, xoff=360.0)
+        west, south, east, north = whole.bounds
+    if west < -180 or west > 180 or east > 360 or max(abs(south), abs(north)) > 90:
         raise ParameterError(
             "area", f"The area file {label} is not in degrees of longitude and latitude; save it as WGS 84."
         )
@@ -167,7 +178,7 @@ def choose_area(
     What the user names is taken. Else it is the built-in city whose box holds at least half of
     the places, and else the box of the middle 98 % of them (between the 1st and the 99th
     percentile of latitude and of longitude), rounded outward to 0.1 degrees and marked as taken
-    from the data.
+    from the data. Where the places lie on both sides of the date line the box goes over it.
 
     Parameters
     ----------
@@ -199,8 +210,18 @@ def choose_area(
         area = city_area(best)
         return replace(area, timezone=check_timezone(timezone)) if timezone else area
     south, north = _middle(lat, 90.0)
-    west, east = _middle(lng, 180.0)
-    return box_area(west, south, east, north, timezone=timezone, from_data=True)
+    turned = _in_one_piece(lng)
+    west, east = _middle(turned, 180.0 if turned is lng else 360.0)
+    return box_area(
+        west, south, east - 360.0 if east > 180 else east, north, timezone=timezone, from_data=True
+    )
+
+
+def _in_one_piece(lng: FloatArray) -> FloatArray:
+    """Turn western longitudes a full turn east where the places lie on both sides of the date line."""
+    eastward = np.where(lng < 0, lng + 360.0, lng)
+    here, there = (float(np.ptp(np.quantile(value, [0.01, 0.99]))) for value in (lng, eastward))
+    return eastward if here > 180.0 and there <= _WIDEST_ACROSS - 1.0 else lng
 
 
 def flag_area(area: Area, table: TripTable) -> Area:
@@ -219,6 +240,8 @@ def flag_area(area: Area, table: TripTable) -> Area:
     lat, lng = _all_places(table)
     if not lat.size or area.from_data:
         return area
+    if area.bounds[2] > 180.0:
+        lng = np.where(lng < 0, lng + 360.0, lng)
     outermost = (lng.min(), lat.min(), lng.max(), lat.max())
     fits = bool(np.allclose(area.bounds, outermost, rtol=0, atol=1e-6)) and lat.size > 1
     return replace(area, from_data=fits or _visited_cells(area, lat, lng))
@@ -227,6 +250,7 @@ def flag_area(area: Area, table: TripTable) -> Area:
 def _visited_cells(area: Area, lat: FloatArray, lng: FloatArray) -> bool:
     """Whether an area is a patchwork of H3 cells, nearly all of them visited."""
     corners = np.unique(np.round(shapely.get_coordinates(area.geometry), 7), axis=0)
+    lng = np.where(lng > 180.0, lng - 360.0, lng)
     if not 5 <= len(corners) <= _MAX_CORNERS:
         return False
     for resolution in range(5, 11):

@@ -9,10 +9,12 @@ import h3
 import numpy as np
 import pytest
 
+from ldpcore.domain import cells_over
 from ldpcore.errors import ParameterError
 from ldpcore.trips.areas import area_from_geojson, area_from_text, choose_area, flag_area
 from ldpcore.trips.read import read_trips
 from ldpcore.trips.table import TripTable
+from ldpcore.trips.values import table_values
 
 
 def table_of(points: list[tuple[float, float]]) -> TripTable:
@@ -148,3 +150,70 @@ def test_a_box_drawn_around_the_outermost_points_is_flagged() -> None:
     table = table_of([(59.911901, 10.749929), (59.9280667, 10.7512026), (59.9121829, 10.7544337)])
     assert choose_area(table, area_text="10.749929,59.911901,10.7544337,59.9280667").from_data
     assert not choose_area(table, area_text="10.7,59.9,10.8,60").from_data
+
+
+def fiji(count: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Places between 179.85 E and 179.85 W, on Taveuni and around it."""
+    rng = np.random.default_rng(9)
+    lng = rng.uniform(179.85, 180.15, count)
+    return rng.uniform(-17.0, -16.8, count), np.where(lng > 180, lng - 360, lng)
+
+
+def test_places_on_both_sides_of_the_date_line_give_a_small_box() -> None:
+    lat, lng = fiji()
+    table = table_of(list(zip(lat.tolist(), lng.tolist(), strict=True)))
+    area = choose_area(table)
+    assert area.bounds == pytest.approx((179.8, -17.0, 180.2, -16.7), abs=0.11)
+    assert area.bounds[0] >= 179.7
+    assert area.from_data
+    domain = cells_over(area, 7)
+    # The box is 0.4 by 0.2 degrees at most a step wider: some 43 by 33 km, and a cell has about 5 km2.
+    assert 150 < domain.size < 600
+    values = table_values(table, area=area, domain=domain)
+    right = [h3.str_to_int(h3.latlng_to_cell(y, x, 7)) for y, x in zip(lat, lng, strict=True)]
+    kept = [right[row] for row in values.rows]
+    assert domain.cells[values.values].tolist() == kept
+    assert len(kept) >= 0.95 * len(lat)
+
+
+def test_a_box_over_the_date_line_is_named_with_west_beyond_east() -> None:
+    area = area_from_text("179.8,-17.1,-179.8,-16.7")
+    assert area.bounds == pytest.approx((179.8, -17.1, 180.2, -16.7))
+    lat, lng = fiji()
+    points = list(zip(lat.tolist(), lng.tolist(), strict=True))
+    domain = cells_over(area, 7)
+    values = table_values(table_of(points), area=area, domain=domain)
+    assert (values.dropped, values.mended) == ({}, {})
+    # The named box tells the order of the two numbers there as everywhere.
+    exchanged = table_values(table_of([(x, y) for y, x in points]), area=area, domain=domain)
+    assert np.array_equal(exchanged.values, values.values)
+    assert flag_area(
+        area_from_text(f"{lng[lng > 0].min()},{lat.min()},{lng[lng < 0].max()},{lat.max()}"), table_of(points)
+    ).from_data
+
+
+@pytest.mark.parametrize(
+    "text", ["10.9,59.8,10.6,60.0", "-73.7,40.5,-74.2,40.9", "170,1,-9,2.5", "10,1,10,2"]
+)
+def test_exchanged_edges_are_not_a_box_around_the_world(text: str) -> None:
+    with pytest.raises(ParameterError, match="west before east"):
+        area_from_text(text)
+
+
+@pytest.mark.parametrize("turn", [0, -360])
+def test_an_outline_may_be_drawn_over_the_date_line(turn: int) -> None:
+    ring = [[179.8, -17], [180.2, -17], [180.2, -16.7], [179.8, -16.7], [179.8, -17]]
+    outline = {"type": "Polygon", "coordinates": [[[x + turn, y] for x, y in ring]]}
+    area = area_from_geojson(json.dumps(outline).encode())
+    assert area.bounds == pytest.approx((179.8, -17, 180.2, -16.7))
+    assert cells_over(area, 7) == cells_over(area_from_text("179.8,-17,-179.8,-16.7"), 7)
+
+
+def test_places_all_around_the_world_are_not_squeezed_over_the_date_line() -> None:
+    rng = np.random.default_rng(2)
+    area = choose_area(
+        table_of(list(zip(rng.uniform(-80, 80, 500), rng.uniform(-180, 180, 500), strict=True)))
+    )
+    assert area.bounds[0] < -170 < 170 < area.bounds[2]
+    with pytest.raises(ParameterError, match="smaller area"):
+        cells_over(area, 5)
