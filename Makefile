@@ -47,6 +47,14 @@ $(VENV)/.kernels: $(wildcard ldpcore/mechanisms/kernels/*.py) $(VENV)/.runtime
 bench: $(VENV)/.tools static $(VENV)/.kernels
 	$(BIN)/python -m benchmarks $(QUICK)
 
+# Breaks trip files for ten minutes, guided by coverage; what it finds is in .fuzz. `SECONDS=60` is a short run.
+.PHONY: fuzz
+fuzz: $(VENV)/.tools
+	@$(BIN)/python -c "import atheris" 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0 || \
+	  echo "Atheris has no build for this machine; files are broken at random instead."
+	$(BIN)/python -m tests.trips.fuzz_guided --seconds $(or $(SECONDS),600)
+
 screenshots: $(VENV)/.tools static
 	$(BIN)/python -m tests.browser.screenshots
 

@@ -330,7 +330,7 @@ SCHEMAS: tuple[Schema, ...] = (
         "list of stops, stations or zones",
         signature=(
             ("stopid", "stationid", "stationcode", "dockid", "locationid", "zoneid"),
-            (*_LATITUDES, "zone", "zonename", "thegeom"),
+            (*_LATITUDES, "zone", "zonename", "thegeom", "wkt", "geom", "geometry"),
         ),
         unless=(*_TIMES, "tripid", "rideid", "uid", "userid"),
         refusal="is a list of stops, stations or zones, not of trips; load the trips, and use this as the "
