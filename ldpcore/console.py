@@ -34,7 +34,11 @@ ZonesOption = Annotated[
     Path | None, typer.Option("--zones", help="Zone file, for trips that name zones instead of coordinates.")
 ]
 CrsOption = Annotated[
-    str | None, typer.Option("--crs", help="Coordinate system of --trips in metres, such as EPSG:25833.")
+    str | None,
+    typer.Option(
+        "--crs",
+        help="Coordinate system of --trips that are not in degrees, such as EPSG:25833; E6 for millionths of a degree.",
+    ),
 ]
 MapOption = Annotated[
     list[str] | None,

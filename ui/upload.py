@@ -100,7 +100,8 @@ def _remedies() -> None:
         key=_CRS,
         placeholder="EPSG:25833",
         on_change=_read_again,
-        help="Needed only for places in metres that don't say their system.",
+        help="Needed only for places in metres that don't say their system. Write E6 for millionths of a degree "
+        "(E5, E7 likewise).",
     )
 
 

@@ -22,6 +22,7 @@ from ldpcore.trips.readers.source import harmless
 from ldpcore.trips.recognise import Recognised
 from ldpcore.trips.schemas import Box
 from ldpcore.trips.table import REASON_CODES, Loaded, RawTable, TripTable, Unit, count_reasons
+from ldpcore.trips.units import looks_like_degrees
 from ldpcore.trips.zones import ZoneFileNeededError, Zones
 
 _NO_TIME = np.datetime64("NaT", "us")
@@ -77,8 +78,8 @@ class Builder:
         numbers = to_numbers(self._take(canonical), decimal_comma=self.raw.decimal_comma)
         return numbers.value, numbers.missing, numbers.unreadable
 
-    def places(self, homes: Sequence[Box], zones: Zones | None) -> None:
-        """Read the places and check them.
+    def places(self, homes: Sequence[Box], zones: Zones | None, scale: float | None = None) -> None:
+        """Read the places and check them; `scale` is what whole numbers are to be divided by, where known.
 
         Raises
         ------
@@ -100,6 +101,7 @@ class Builder:
             mended=self.mended,
             notes=self.notes,
             person_column="device" in self.columns,
+            scale=scale,
         )
         check(draft, "columns")
         self._paths()
@@ -155,6 +157,15 @@ class Builder:
         """Bring places to degrees where they are in another coordinate system."""
         if self.raw.crs is None:
             return
+        lat, lng = (
+            np.concatenate([getattr(s, axis) for s in self.sides.values()]) for axis in ("lat", "lng")
+        )
+        if self.raw.crs.is_projected and looks_like_degrees(lat, lng):
+            raise TripFileError(
+                f"The places of {self.label} should be in {self.raw.crs.name}, which is in metres, but are such as "
+                f"{np.nanmedian(lat):.4f} and {np.nanmedian(lng):.4f}, which are degrees; leave the coordinate "
+                "system out, or mend the one that the file names."
+            )
         for side in self.sides.values():
             side.lat, side.lng = to_degrees(self.raw.crs, side.lng, side.lat)
             beyond = np.isinf(side.lat) | np.isinf(side.lng)

@@ -77,6 +77,8 @@ class Draft:
         Finest H3 resolution that the places support, None where nothing was noticed.
     person_column
         Whether a column is taken to name people; a detector may take that back.
+    scale
+        What whole numbers are to be divided by, where the user says so.
     """
 
     label: str
@@ -88,6 +90,7 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     finest_resolution: int | None = None
     person_column: bool = False
+    scale: float | None = None
 
 
 @dataclass(frozen=True)
@@ -171,9 +174,11 @@ def _scaled(draft: Draft) -> None:
     lat, lng = _both(draft)
     known = ~np.isnan(lat) & ~np.isnan(lng)
     if not beyond_degrees(lat, lng):
+        if draft.scale is not None:
+            draft.notes.append("Coordinates are degrees already, so they were not divided.")
         return
     lat, lng = lat[known], lng[known]
-    scale = scale_of(lat, lng, columns=draft.columns, homes=draft.homes)
+    scale = draft.scale or scale_of(lat, lng, columns=draft.columns, homes=draft.homes)
     if scale is None:
         raise TripFileError(not_degrees(draft.label, lat, lng, draft.homes))
     for side in draft.sides:

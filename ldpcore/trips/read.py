@@ -18,6 +18,7 @@ from ldpcore.trips.readers import READERS, Readable, Source, as_source, open_raw
 from ldpcore.trips.recognise import Recognised, correct, recognise
 from ldpcore.trips.schemas import FIELDS, SCHEMAS, Box
 from ldpcore.trips.table import Loaded, RawTable, TripTable
+from ldpcore.trips.units import scale_from_text
 from ldpcore.trips.zones import ZoneFileNeededError, Zones, read_zones
 
 __all__ = [
@@ -74,7 +75,8 @@ def read_trips(
         Where zones are, for files that name zones or stations only.
     crs
         Coordinate system of the places, such as "EPSG:25833", where they are not in degrees and
-        the file does not say.
+        the file does not say; or "E5", "E6" or "E7" for whole numbers of 1/100,000, 1/1,000,000 or
+        1/10,000,000 of a degree.
     progress
         Called with the share done, in [0, 1], and a few words.
 
@@ -92,7 +94,8 @@ def read_trips(
     """
     tell = progress or (lambda _share, _words: None)
     zone = check_timezone(timezone) if timezone else None
-    system = check_crs(crs) if crs else None
+    scale = scale_from_text(crs or "")
+    system = check_crs(crs) if crs and scale is None else None
     tell(0.0, "Opening the file")
     content = as_source(source, name)
     raw = _guarded(content, lambda: open_raw(content))
@@ -108,7 +111,7 @@ def read_trips(
         raise TripFileError(f"{content.name} has a header and no rows, so there is no trip in it.")
     builder = Builder(raw, recognised, columns, loaded, content.name)
     tell(0.4, "Checking the places")
-    builder.places(homes, zones)
+    builder.places(homes, zones, scale)
     tell(0.6, "Reading the times")
     builder.times()
     tell(0.8, "Telling trips apart")

@@ -34,6 +34,7 @@ _TRIED = 500  # places looked at to try a projection
 _SAYS_SCALE = re.compile(
     r"(?:lat|lng|lon|long|latitude|longitude|[xy])(?:1|x1|times1)?e([567])(?:deg|degrees)?"
 )
+_SCALE = re.compile(r"(?i)1?e([567])")
 _SAYS_MICRO = re.compile(r"micro(?:deg|degree|degrees)?")
 
 
@@ -66,6 +67,23 @@ def beyond_degrees(lat: FloatArray, lng: FloatArray) -> bool:
     size = np.maximum(np.abs(lat), np.abs(lng))
     size = size[~np.isnan(size)]
     return bool(size.size and float(np.median(size)) > _MOST_DEGREES)
+
+
+def looks_like_degrees(lat: FloatArray, lng: FloatArray) -> bool:
+    """Whether every number there is a latitude and a longitude, in either order, and not both zero."""
+    small, large = np.fmin(np.abs(lat), np.abs(lng)), np.fmax(np.abs(lat), np.abs(lng))
+    known = ~np.isnan(lat) & ~np.isnan(lng) & (large > 0)
+    return bool(known.any() and np.all(small[known] <= 90) and np.all(large[known] <= 180))
+
+
+def scale_from_text(text: str) -> float | None:
+    """Return the scale that a user names in place of a coordinate system, None where it is none.
+
+    >>> scale_from_text("e6"), scale_from_text("EPSG:25833")
+    (1000000.0, None)
+    """
+    said = _SCALE.fullmatch(text.strip())
+    return 10.0 ** int(said.group(1)) if said else None
 
 
 def named_scale(columns: Mapping[str, str]) -> float | None:
@@ -183,14 +201,14 @@ def not_degrees(label: str, lat: FloatArray, lng: FloatArray, homes: Sequence[Bo
     whole = bool(np.all(lat == np.floor(lat)) and np.all(lng == np.floor(lng)))
     if whole and not _may_be_projected(lat, lng) and _possible(lat, lng):
         return (
-            f"{start} but whole numbers, of 1/1,000,000 or of 1/10,000,000 of a degree; name the city or the area "
-            "they are in, or name the columns latitudeE6 and longitudeE6 (or E7)."
+            f"{start} but whole numbers, of 1/1,000,000 or of 1/10,000,000 of a degree; say which by writing E6 or E7 "
+            "for the coordinate system."
         )
     near = systems_at_home(lat, lng, city_sized(homes))
     example = (
         f" ({near[0]} would put them where the trips should be)" if len(near) == 1 else ", such as EPSG:25833"
     )
-    other = "; if they are parts of a degree, name the columns latitudeE5, E6 or E7" if whole else ""
+    other = "; if they are parts of a degree, write E5, E6 or E7 for the coordinate system" if whole else ""
     return (
         f"{start} but probably metres; say which coordinate system (EPSG) they are in{example}, or convert them "
         f"to latitude and longitude (WGS 84){other}."

@@ -104,7 +104,7 @@ def test_a_country_is_no_proof_of_the_scale_of_a_metre(scale: int, divided: bool
     if divided:
         assert np.allclose(read(*whole, URBAN_SHARING).frame["end_lng"], lng, atol=0.5 / scale + 1e-12)
     else:
-        with pytest.raises(TripFileError, match=r"metres.*latitudeE5"):
+        with pytest.raises(TripFileError, match=r"metres.*E5"):
             read(*whole, URBAN_SHARING)
 
 
@@ -132,10 +132,29 @@ def test_a_name_that_merely_ends_in_e_and_a_number_says_nothing() -> None:
 def test_millionths_and_ten_millionths_that_both_make_sense_are_asked_about() -> None:
     # Lomé at 6.13 N, 1.22 E in ten millionths would be 61.3 N, 12.2 E, in Norway, in millionths.
     lome = [np.rint(v * 10**7).astype(int) for v in around(6.13, 1.22)]
-    with pytest.raises(TripFileError, match="latitudeE6"):
+    with pytest.raises(TripFileError, match="writing E6 or E7"):
         read(*lome)
     found = read(*lome, homes=[(1.0, 6.0, 1.5, 6.4)])
     assert 6.0 < found.frame["start_lat"].mean() < 6.3
     # Above 90 millions only ten millionths are left.
     paris = [np.rint(v * 10**7).astype(int) for v in around(48.85, 2.35)]
     assert 48.8 < read(*paris).frame["start_lat"].mean() < 48.9
+
+
+@pytest.mark.parametrize(("text", "digits"), [("E5", 5), ("e6", 6), (" E7 ", 7), ("1e6", 6)])
+def test_the_user_may_say_the_scale(text: str, digits: int) -> None:
+    lat, lng = around(48.85, 2.35)
+    whole = [np.rint(v * 10**digits).astype(int) for v in (lat, lng)]
+    found = read(*whole, crs=text)
+    assert np.allclose(found.frame["end_lng"], lng, atol=0.5 / 10**digits + 1e-12)
+    assert any("degrees already" in note for note in read(lat, lng, crs=text).notes)
+
+
+def test_degrees_are_not_taken_for_metres() -> None:
+    lat, lng = around(59.92, 10.75)
+    for pair in ((lat, lng), (lng, lat)):
+        with pytest.raises(
+            TripFileError, match=r"in metres, but are such as .* degrees; leave the coordinate system"
+        ):
+            read(*pair, crs="EPSG:25833")
+    assert np.allclose(read(lat, lng, crs="EPSG:4258").frame["start_lat"], lat)
