@@ -252,6 +252,17 @@ def inversion(release: Release, cell: int) -> Inversion:
     )
 
 
+def written_for(probability: float, reports: int) -> str:
+    """Write a probability with as many digits as it takes to work out its product with the reports to the unit.
+
+    Examples
+    --------
+    >>> written_for(0.11920292202, 1_000), written_for(0.11920292202, 10_000_000)
+    ('0.11920', '0.119202922')
+    """
+    return f"{probability:.{max(4, len(str(reports)) + 1)}f}"
+
+
 def probabilities(mechanism: FrequencyOracle) -> tuple[float, float]:
     """Return p and q as numbers, or say that the randomiser has none.
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpcore.lesson import Busy, Inversion, busy, inversion, probabilities
+from ldpcore.lesson import Busy, Inversion, busy, inversion, probabilities, written_for
 from ldpcore.lesson_errors import Grid, grid
 from ldpcore.lesson_limits import DISTRICTS, belief, forged_shift, named_right
 from ldpcore.mechanisms import make_mechanism
@@ -177,13 +177,13 @@ def exercises(facts: Facts) -> tuple[Exercise, ...]:
             3,
             f"{n:,} phones report. How many reports point to a cell without a single phone, on average? Why is a map of "
             "these raw counts wrong?",
-            f"n q = {n:,} × {example.q:.6f} = {example.by_chance:,.0f}. Chance adds that number to every cell, busy or "
+            f"n q = {n:,} × {written_for(example.q, n)} = {example.by_chance:,.0f}. Chance adds that number to every cell, busy or "
             f"empty; on this map {facts.busy.empty} of {cells:,} cells are empty and all look busy.",
         ),
         Exercise(
             4,
             f"{example.support:,} reports point to cell {facts.example_cell}. Estimate how many phones are in it.",
-            f"(C − n q) ÷ (p − q) = ({example.support:,} − {example.by_chance:,.0f}) ÷ {example.gap:.6f} = "
+            f"(C − n q) ÷ (p − q) = ({example.support:,} − {example.by_chance:,.0f}) ÷ {written_for(example.gap, n)} = "
             f"{example.estimate:,.0f}. The truth, which only a simulation knows: {example.truth:,}.",
         ),
         Exercise(
@@ -199,8 +199,8 @@ def exercises(facts: Facts) -> tuple[Exercise, ...]:
             "zero? By how much does the cell look too busy on average if every negative estimate is set to zero, and "
             f"what does that add up to over {facts.busy.empty} empty cells?",
             f"About half of the time. The mean of the positive half is SE ÷ √(2π) = 0.399 × {facts.empty_error:,.0f} = "
-            f"{facts.clamped:,.0f} devices; {facts.busy.empty} × {facts.clamped:,.0f} = "
-            f"{facts.busy.empty * facts.clamped:,.0f} devices that do not exist.",
+            f"{facts.clamped:,.0f} devices; {facts.busy.empty} × {facts.clamped:,.0f} is about "
+            f"{_three_digits(facts.busy.empty * facts.clamped):,.0f} devices that do not exist.",
         ),
         Exercise(
             6,
@@ -235,3 +235,7 @@ def exercises(facts: Facts) -> tuple[Exercise, ...]:
             f"so {forged:,}.",
         ),
     )
+
+
+def _three_digits(number: float) -> float:
+    return float(f"{number:.3g}")

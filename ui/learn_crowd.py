@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from ldpcore.lesson import Busy, Inversion, busy, inversion
+from ldpcore.lesson import Busy, Inversion, busy, inversion, written_for
 from ldpcore.release import Release
 from ldpcore.settings import Scenario
 from ui.explore_map import raw_counts
@@ -91,7 +91,7 @@ def crowd(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - every
         "more phones do not make it go away. A map of raw counts is the most common mistake in this field.</p>"
     )
     map_table(release)
-    n_text, q = thousands(n), found.by_chance / n
+    n_text, q_text = thousands(n), written_for(found.by_chance / n, n)
     return Question(
         f"{n_text} phones report. Why does a cell with no phone in it show about {thousands(found.by_chance)}?",
         (
@@ -101,9 +101,9 @@ def crowd(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - every
                 "Every phone is where it is. What points elsewhere was put into the reports on purpose, by chance.",
             ),
             Choice(
-                f"Each of the {n_text} phones points to it by chance with q = {q:.4f}.",
+                f"Each of the {n_text} phones points to it by chance with q = {q_text}.",
                 True,
-                f"{n_text} × {q:.4f} = {thousands(found.by_chance)}. That is why raw counts mislead: they show chance where "
+                f"{n_text} × {q_text} = {thousands(found.by_chance)}. That is why raw counts mislead: they show chance where "
                 "nobody is.",
             ),
             Choice(
@@ -171,13 +171,14 @@ def way_back(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
     _formula(found)
     map_table(release)
     n, chance = thousands(found.reports), thousands(found.by_chance)
+    q_text = written_for(found.q, found.reports)
     return Question(
-        f"Another cell gets {chance} reports of {n}, with q = {found.q:.4f}. About how many devices are in it?",
+        f"Another cell gets {chance} reports of {n}, with q = {q_text}. About how many devices are in it?",
         (
             Choice(
                 "None, give or take the error.",
                 True,
-                f"{n} × {found.q:.4f} = {chance}: chance alone explains all of it.",
+                f"{n} × {q_text} = {chance}: chance alone explains all of it.",
             ),
             Choice(
                 f"{chance}.", False, "That is the raw count; chance alone gives as much to an empty cell."
@@ -247,14 +248,14 @@ def _formula(found: Inversion) -> None:
         f"{found.p:.6f}, a phone elsewhere with chance {term('q', place='back')} = {found.q:.6f}.</li>"
         f"<li>If c of n = {thousands(found.reports)} phones are in the cell, the server expects C = c p + (n − c) q reports "
         f"for it. Sorted: C = n q + c (p − q).</li>"
-        f"<li>An empty cell would get n q = {thousands(found.reports)} × {found.q:.6f} = "
+        f"<li>An empty cell would get n q = {thousands(found.reports)} × {written_for(found.q, found.reports)} = "
         f"{thousands(found.by_chance)}. This one got C = {thousands(found.support)}, which is "
         f"{signed(found.support - found.by_chance)}.</li>"
         f"<li>Every phone that is really there adds p − q = {found.gap:.6f} on average. So divide.</li></ol>"
     )
     st.html(
         '<p class="formula">estimate = (C − n q) ÷ (p − q)<br>'
-        f"= ({thousands(found.support)} − {thousands(found.by_chance)}) ÷ {found.gap:.6f}<br>"
+        f"= ({thousands(found.support)} − {thousands(found.by_chance)}) ÷ {written_for(found.gap, found.reports)}<br>"
         f"= <b>{thousands(found.estimate)} ±{thousands(found.std_error)}</b> devices</p>"
     )
     st.html(

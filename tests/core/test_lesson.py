@@ -1,6 +1,7 @@
 """The lesson's numbers against values worked out apart from them: closed forms, the papers' tables, and the core."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -264,3 +265,11 @@ def test_a_sheet_can_be_made_with_every_kind_of_randomiser(name: str) -> None:
     facts = facts_of(run(Scenario(devices=2_000, resolution=5, mechanism=name, epsilon=1.0)))
     assert len(exercises(facts)) >= 10
     assert all(math.isfinite(value) for value in (facts.forged, facts.clamped, *facts.named, *facts.beliefs))
+
+
+def test_a_product_on_the_sheet_can_be_worked_out_by_hand(release: Release) -> None:
+    text = " ".join(exercise.solution for exercise in exercises(facts_of(release)))
+    found = re.search(r"n q = ([\d,]+) × ([\d.]+) = ([\d,]+)\.", text)
+    assert found
+    reports, q, product = (float(part.replace(",", "")) for part in found.groups())
+    assert round(reports * q) == product
