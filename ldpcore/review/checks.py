@@ -260,10 +260,13 @@ def poisoning(facts: Facts) -> Section:
         "whatever the truth. A smaller ε makes this worse."
     )
     first = evidence.poisonings[0]
-    fewest = (
-        f"{whole(first.fakes_for_one_cell)} fake devices that all name one empty cell get it published in half of all draws: "
-        f"{percent(first.fakes_for_one_cell / facts.population.size)} of the {noun}."
+    share = first.fakes_for_one_cell / facts.population.size
+    beside = (
+        f"{percent(share)} of the {noun}"
+        if share <= 1
+        else f"{rounded(share)} times as many as there are honest {noun}"
     )
+    fewest = f"{whole(first.fakes_for_one_cell)} fake devices that all name one empty cell get it published in half of all draws: {beside}."
     if lever.cells_checked < lever.cells:
         defence = (
             f"The server refuses reports of a weight that an honest client sends less than once in 10^9. That brings the cells one forged "

@@ -83,6 +83,8 @@ class Selection:
         How many such cells the domain has.
     held_back_share
         Expected share of the devices in cells that are held back.
+    printed
+        Cells printed, over all redraws.
     coverage, coverage_printed
         Share of all cells, and of printed ones, whose truth lies in the interval of the cell.
     """
@@ -93,6 +95,7 @@ class Selection:
     borderline_bias_error: float | None
     borderline: int
     held_back_share: float
+    printed: int
     coverage: float
     coverage_printed: float | None
 

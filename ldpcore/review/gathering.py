@@ -205,6 +205,7 @@ def _redraw(
         borderline_bias_error=borderline_bias[1] if len(borderline_excess) > 1 else None,
         borderline=int(borderline.sum()),
         held_back_share=float((population.true_counts * (1 - chance)).sum()) / population.size,
+        printed=printed,
         coverage=means["coverage"][0],
         coverage_printed=printed_covered / printed if printed else None,
     )

@@ -298,10 +298,12 @@ def _selection_claim(facts: Facts) -> Claim:
             "No cell was published in any redraw, so there is nothing to be biased.", about="Selection bias"
         )
     margin = "" if selection.bias_error is None else f" (standard error {rounded(selection.bias_error, 2)})"
-    text = (
-        f"Cells are printed when chance helps them over the threshold, so printed estimates lean upward: by {signed(selection.bias)} "
-        f"{noun} a printed cell{margin}, over {facts.evidence.redraws} redraws."
-    )
+    over = f"over {facts.evidence.redraws} redraws"
+    lead = "Cells are printed when chance helps them over the threshold, so printed estimates lean upward"
+    if selection.bias_error is not None and abs(selection.bias) < 2 * selection.bias_error:
+        text = f"{lead}. Here the lean is too small to be told from none: {signed(selection.bias)} {noun} a printed cell{margin}, {over}."
+    else:
+        text = f"{lead}: here by {signed(selection.bias)} {noun} a printed cell{margin}, {over}."
     if selection.borderline_bias is not None:
         margin = (
             ""
@@ -314,8 +316,8 @@ def _selection_claim(facts: Facts) -> Claim:
         )
     if selection.coverage_printed is not None:
         text += (
-            f" Of printed cells, {percent(selection.coverage_printed)} have their truth inside the error bar; of all cells "
-            f"{percent(selection.coverage)}."
+            f" Of {rounded(selection.printed / facts.evidence.redraws)} cells printed in a mean redraw, {percent(selection.coverage_printed)} "
+            f"have their truth inside the error bar; of all cells {percent(selection.coverage)}."
         )
     return Claim(
         text,
