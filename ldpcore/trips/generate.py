@@ -322,11 +322,17 @@ def _drawn_counts(
     cells = _place_cell_law(city, resolution)
     schedule = day_schedule(day)
     all_shares = np.bincount(schedule.trips, schedule.weights, MAX_TRIPS + 1) / schedule.total
-    with_value = places.sum(axis=1)
-    without = np.maximum(all_shares - with_value, 0.0)
+    # Trips come before the question, on a stream of their own for who has a value: one seed is one set of
+    # trips, whatever is asked about them.
     rng = _stream(seed, 0, _LAW, 0)
-    classes = np.concatenate([with_value, without])
-    drawn = rng.multinomial(devices, classes / classes.sum()).reshape(2, -1)
+    order = np.roll(np.arange(MAX_TRIPS + 1), -1)  # devices without trips last
+    making = np.empty(MAX_TRIPS + 1, dtype=np.int64)
+    making[order] = rng.multinomial(devices, all_shares[order] / all_shares.sum())
+    chance = np.divide(places.sum(axis=1), all_shares, out=np.zeros_like(all_shares), where=all_shares > 0)
+    # The sums are rounded: a chance within their last digits of 1 is certain.
+    chance = np.where(chance > 1 - 1e-12, 1.0, chance)
+    holding = _stream(seed, 0, _LAW, 1).binomial(making, chance)
+    drawn = np.stack([holding, making - holding])
     counts = np.zeros(cells.shape[1], dtype=np.int64)
     for trips in range(1, MAX_TRIPS + 1):
         if drawn[0, trips]:

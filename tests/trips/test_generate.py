@@ -301,6 +301,18 @@ def test_above_two_million_devices_the_counts_are_drawn_from_the_law(query: str,
     assert abs(counts.trips_read / devices - mean) < 4.9 * sd
 
 
+def test_above_two_million_devices_the_question_does_not_change_how_many_trips_were_made() -> None:
+    asked = [("origins", None), ("origins", 8), ("destinations", 17), ("destinations", 3), ("presence", 12)]
+    counts = [
+        synthetic_counts(CITY, devices=10_000_000, seed=1, query=query, resolution=resolution, hour=hour)
+        for query, hour in asked
+        for resolution in (6, 8)
+    ]
+    assert len({found.trips_read for found in counts}) == 1
+    # What is asked still decides who has something to say: one device in some has a trip at eight.
+    assert 0 < counts[2].true_counts.sum() < counts[0].true_counts.sum() == 10_000_000
+
+
 def test_departure_hours_of_one_device_are_two_apart() -> None:
     for day in DAYS:
         schedule = day_schedule(day)
