@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,7 +37,10 @@ from ldpcore.console import (
 )
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms import make_mechanism, parse_options
-from ldpcore.settings import DEFAULT
+from ldpcore.settings import DEFAULT, require_publishing_rules
+
+if TYPE_CHECKING:
+    from ldpcore.reports import ReportGroup
 
 app = typer.Typer()
 
@@ -70,6 +74,7 @@ def perturb(
 ) -> None:
     """Write one randomised report per device to a file."""
     from ldpcore.population import population_of
+    from ldpcore.report_header import context_of
     from ldpcore.reports import perturb_to_file
     from ldpcore.scenario import noise_generator, scenario_mechanism
 
@@ -108,7 +113,7 @@ def perturb(
         made,
         population.domain,
         rng=None if device else noise_generator(scenario),
-        context={"query": query, "day": day, "hour": hour, "unit": population.unit},
+        context=context_of(scenario, population, shipped=device),
     )
     print_answer(written._asdict(), as_json=as_json)
 
@@ -126,45 +131,85 @@ def aggregate(
     *,
     as_json: Json = False,
 ) -> None:
-    """Count report files and publish; domains and parameters are never mixed."""
+    """Count report files and publish; domains, parameters and questions are never mixed."""
     from ldpcore.release import release_of_reports
-    from ldpcore.release_files import require_writable, write_table
+    from ldpcore.release_files import reports_sidecar, require_writable, write_table
+    from ldpcore.report_header import question_words
     from ldpcore.reports import aggregate_files
 
+    rules: dict[str, Any] = {
+        "floor": floor,
+        "confidence": confidence,
+        "correction": correction,
+        "interval": interval,
+    }
+    require_publishing_rules(**rules)
     if out is not None:
         require_writable(out)
     start = time.perf_counter()
     counted = aggregate_files(files)
-    groups = []
-    for group in counted.groups:
-        frame = release_of_reports(
-            group.domain,
-            group.mechanism,
-            group.counts,
-            n=group.reports,
-            floor=floor,
-            confidence=confidence,
-            correction=correction,
-            interval=interval,
+    for sentence in counted.notes:
+        note(sentence)
+    if not any(group.reports for group in counted.groups):
+        refused = ", ".join(f"{rows} {reason}" for reason, rows in counted.rejected.items())
+        raise ParameterError(
+            "files",
+            f"No data: the files hold no report that can be counted (refused: {refused or 'none'}); "
+            "write one with the verb perturb.",
         )
-        described = {
-            "domain_version": group.domain.version,
-            "parameters": group.mechanism.parameters(),
-            "reports": group.reports,
-        }
-        groups.append(described)
-        if out is not None:
-            # Several groups are several releases: names carry the domain, and the parameters where one
-            # domain was reported with several.
-            same_domain = sum(other.domain.version == group.domain.version for other in counted.groups) > 1
-            name = f".{group.domain.version}" if len(counted.groups) > 1 else ""
-            name += f".{group.mechanism.parameters_version}" if same_domain else ""
-            rules = {"floor": floor, "confidence": confidence, "correction": correction, "interval": interval}
-            about = {"table": "release", **described, "rules": rules, "contexts": list(group.contexts)}
-            write_table(frame, about, out.with_name(f"{out.stem}{name}{out.suffix}"))
+    groups = []
+    for group, path in zip(counted.groups, _release_paths(out, counted.groups), strict=True):
+        if group.domain_from_data:
+            note(
+                f"The service area {group.domain.name!r} was taken from the data. Cells chosen from where people went "
+                "say where they went: before a real release, name a public area instead."
+            )
+        written = []
+        if group.reports:
+            frame = release_of_reports(group.domain, group.mechanism, group.counts, n=group.reports, **rules)
+            if path is not None:
+                written = write_table(frame, reports_sidecar(group, rules=rules), path)
+        else:
+            note(f"No report about {question_words(group.question)} can be counted, so it has no release.")
+        groups.append(
+            {
+                "domain_version": group.domain.version,
+                "parameters": group.mechanism.parameters(),
+                "reports": group.reports,
+                "question": dict(group.question),
+                "domain": group.domain.name,
+                "resolution": group.domain.resolution,
+                "domain_from_data": group.domain_from_data,
+                "epsilon_effective": group.mechanism.epsilon_effective,
+                "files": [str(name) for name in written],
+            }
+        )
     seconds = time.perf_counter() - start
     answer = {"groups": groups, "rejected": counted.rejected, "seconds": seconds}
     print_answer(answer, as_json=as_json)
+
+
+def _release_paths(out: Path | None, groups: Sequence[ReportGroup]) -> list[Path | None]:
+    """Return where each group's release goes: one name, made longer by what tells the groups apart."""
+    if out is None:
+        return [None] * len(groups)
+    from ldpcore.report_header import question_words
+
+    marks = [
+        (group.domain.version, group.mechanism.parameters_version, question_words(group.question))
+        for group in groups
+    ]
+    names: list[str] = []
+    for mark in marks:
+        same_domain = [other for other in marks if other[0] == mark[0]]
+        same = [other for other in same_domain if other[1] == mark[1]]
+        parts = [mark[0]] if len(groups) > 1 else []
+        parts += [mark[1]] if len({other[1] for other in same_domain}) > 1 else []
+        parts += [mark[2]] if len(same) > 1 else []
+        name = ".".join([out.stem, *parts])
+        # Questions of a stranger's file may read alike after what a file name cannot hold was taken out.
+        names.append(name if name not in names else f"{name}.{len(names) + 1}")
+    return [out.with_name(name + out.suffix) for name in names]
 
 
 @app.command()

@@ -21,7 +21,7 @@ from ldpcore.estimate import Estimates, estimate_counts
 from ldpcore.mechanisms import FrequencyOracle
 from ldpcore.metrics import Figures
 from ldpcore.population import Population
-from ldpcore.settings import Scenario
+from ldpcore.settings import Scenario, require_publishing_rules
 from ldpcore.shapes import AnyArray, BoolArray, ByteArray, IntArray
 
 
@@ -160,8 +160,9 @@ def release_of_reports(
     Raises
     ------
     ParameterError
-        If there are no reports, which is no data and not zero.
+        If there are no reports, which is no data and not zero, or a rule is impossible.
     """
+    require_publishing_rules(floor=floor, confidence=confidence, correction=correction, interval=interval)
     if n == 0:
         raise ParameterError("files", "No data: the files hold no report that can be counted.")
     estimates = estimate_counts(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import h3
 import pandas as pd
@@ -23,6 +23,10 @@ import ldpcore
 from ldpcore.errors import ParameterError
 from ldpcore.population import UNITS
 from ldpcore.release import Release
+from ldpcore.report_header import SIMULATION
+
+if TYPE_CHECKING:
+    from ldpcore.reports import ReportGroup
 
 SIMULATED: Final = (
     "A simulation from a file that lies on one machine: its coins come from a seed that can be guessed, so this table "
@@ -98,6 +102,44 @@ def _sidecar_for_others(release: Release) -> dict[str, Any]:
         "unit": UNITS[population.unit],
         "reports": population.size,
         "attribution": population.area.attribution,
+    }
+
+
+def reports_sidecar(group: ReportGroup, *, rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands beside a release that was counted from reports.
+
+    Parameters
+    ----------
+    group
+        The reports: one question, one domain, one set of parameters.
+    rules
+        The rules of publishing: floor, confidence, correction, interval.
+    """
+    said = [(context.get("trips"), context.get("made_by")) for context in group.contexts]
+    lines = sorted({str(context["attribution"]) for context in group.contexts if context.get("attribution")})
+    unit = group.question["unit"]
+    return {
+        "package": "ldp-atlas",
+        "package_version": ldpcore.__version__,
+        "created": datetime.now(tz=UTC).isoformat(timespec="seconds"),
+        "table": "release",
+        **({"warning": SIMULATED} if ("a file", SIMULATION) in said else {}),
+        "question": dict(group.question),
+        "rules": dict(rules),
+        "domain": {
+            "name": group.domain.name,
+            "version": group.domain.version,
+            "resolution": group.domain.resolution,
+            "cells": group.domain.size,
+            "from_data": group.domain_from_data,
+        },
+        "domain_version": group.domain.version,
+        "parameters": group.mechanism.parameters(),
+        "epsilon_effective": group.mechanism.epsilon_effective,
+        "unit": UNITS.get(unit, unit) if isinstance(unit, str) else unit,
+        "reports": group.reports,
+        "attribution": "; ".join(lines),
+        "contexts": [dict(context) for context in group.contexts],
     }
 
 

@@ -5,21 +5,21 @@ A report file is Parquet with one column, `payload`, of fixed-size binary: the b
 of every report is said once, in the schema's metadata:
 
     ldp_atlas.reports   JSON: version of this format, exact parameters of the mechanism and their
-                        version, name, resolution and version of the domain, context from the writer
+                        version, name, resolution and version of the domain, context from the writer,
+                        package version, time, and a random number that tells files apart
     ldp_atlas.cells     the ordered cells of the domain, unsigned 64-bit, little-endian
 
-So a file can be counted without anything else, and reports of other parameters or of another domain are
-kept apart, never decoded with the wrong ones. Payloads are random, so the column is neither compressed
-nor dictionary-encoded, and is read at the speed of memory.
+So a file can be counted without anything else, and reports of other parameters, of another domain or about
+another question are kept apart, never decoded with the wrong ones and never added up. Payloads are
+random, so the column is neither compressed nor dictionary-encoded, and is read at the speed of memory.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,19 +29,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import ldpcore
 from ldpcore.device.wire import make_client, payload_matrix
 from ldpcore.domain import Domain
 from ldpcore.errors import ParameterError
-from ldpcore.mechanisms import Mechanism, make_mechanism, option_names
+from ldpcore.mechanisms import Mechanism
 from ldpcore.mechanisms.blocks import BLOCK_DEVICES
 from ldpcore.mechanisms.checks import checked_values
+from ldpcore.report_header import Header, header_metadata, mechanism_from, read_header
 from ldpcore.shapes import AnyArray, ByteArray
 
-FORMAT_VERSION = 1
-_REPORTS_KEY = b"ldp_atlas.reports"
-_CELLS_KEY = b"ldp_atlas.cells"
 _CHUNK_BYTES = 8 * 2**20
+
+SAME_FILE = "the same file again"
+WRONG_LENGTH = "wrong length"
 
 
 class Written(NamedTuple):
@@ -54,7 +54,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReportGroup:
-    """Counts of all reports of one mechanism over one domain.
+    """Counts of all reports that answer one question by one mechanism over one domain.
 
     Parameters
     ----------
@@ -66,6 +66,8 @@ class ReportGroup:
         What `mechanism.aggregate` would have returned for all of them.
     reports
         How many reports were counted.
+    question
+        What was asked and of whom: the entries `ldpcore.report_header.QUESTION`, None where not stated.
     contexts
         What the writers of the files said, one entry for each different one.
     """
@@ -74,14 +76,22 @@ class ReportGroup:
     domain: Domain
     counts: AnyArray
     reports: int
+    question: Mapping[str, Any]
     contexts: tuple[Mapping[str, Any], ...]
+
+    @property
+    def domain_from_data(self) -> bool | None:
+        """Whether a writer took the service area from the trips themselves; None where nobody says."""
+        said = [context["domain_from_data"] for context in self.contexts if "domain_from_data" in context]
+        return any(map(bool, said)) if said else None
 
 
 class Aggregated(NamedTuple):
-    """Groups that must not be mixed, and how many reports were refused for each reason."""
+    """Groups that must not be mixed, how many reports were refused for each reason, and what to know."""
 
     groups: list[ReportGroup]
     rejected: dict[str, int]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,30 +102,64 @@ class ReportFile:
     ----------
     path
         Where it is.
-    mechanism, domain
-        What its reports mean.
-    context
-        What its writer said.
+    header
+        What it says about itself.
     reports
         Number of rows.
+    payload
+        Type of its one column; reports of another width than the mechanism's are counted as refused.
     """
 
     path: Path
-    mechanism: Mechanism
-    domain: Domain
-    context: Mapping[str, Any]
+    header: Header
     reports: int
+    payload: pa.DataType
 
-    def payloads(self) -> Iterator[ByteArray]:
-        """Yield payloads in chunks, each (n, payload_bytes) uint8."""
+    @property
+    def mechanism(self) -> Mechanism:
+        """What its reports mean."""
+        return self.header.mechanism
+
+    @property
+    def domain(self) -> Domain:
+        """Which cells its reports are about."""
+        return self.header.domain
+
+    def payloads(self, refused: Counter[str] | None = None) -> Iterator[ByteArray]:
+        """Yield payloads in chunks, each (n, payload_bytes) uint8.
+
+        Parameters
+        ----------
+        refused
+            Told how many rows are no payload of the mechanism, by reason.
+
+        Raises
+        ------
+        ParameterError
+            If the file is damaged.
+        """
+        refused = Counter() if refused is None else refused
         width = self.mechanism.payload_bytes
+        exact = self.payload == pa.binary(width)
+        if pa.types.is_fixed_size_binary(self.payload) and not exact:
+            if self.reports:
+                refused[WRONG_LENGTH] += self.reports
+            return
         rows = max(1, _CHUNK_BYTES // width)
-        with pq.ParquetFile(self.path, memory_map=True) as file:
-            for batch in file.iter_batches(batch_size=rows, columns=["payload"]):
-                column = batch.column(0)
-                start = column.offset * width
-                data = np.frombuffer(column.buffers()[1], np.uint8)
-                yield data[start : start + len(column) * width].reshape(len(column), width)
+        try:
+            with pq.ParquetFile(self.path, memory_map=True) as file:
+                for batch in file.iter_batches(batch_size=rows, columns=["payload"]):
+                    column = batch.column(0)
+                    if exact and not column.null_count:
+                        start = column.offset * width
+                        data = np.frombuffer(column.buffers()[1], np.uint8)
+                        yield data[start : start + len(column) * width].reshape(len(column), width)
+                    else:
+                        yield _of_width(column.to_pylist(), width, refused)
+        except (OSError, pa.ArrowException):
+            raise ParameterError(
+                "files", f"{self.path.name} is damaged: its reports cannot be read; fetch or write it again."
+            ) from None
 
 
 def report_schema(
@@ -143,21 +187,9 @@ def report_schema(
             f"the mechanism has {mechanism.domain_size} cells and the domain has {domain.size}; "
             "make the mechanism for the domain",
         )
-    about = {
-        "format": FORMAT_VERSION,
-        "package_version": ldpcore.__version__,
-        "created": datetime.now(tz=UTC).isoformat(timespec="seconds"),
-        "mechanism": mechanism.parameters(),
-        "parameters_version": mechanism.parameters_version,
-        "domain": {"name": domain.name, "resolution": domain.resolution, "version": domain.version},
-        "context": dict(context or {}),
-    }
     return pa.schema(
         [pa.field("payload", pa.binary(mechanism.payload_bytes), nullable=False)],
-        metadata={
-            _REPORTS_KEY: json.dumps(about).encode(),
-            _CELLS_KEY: domain.cells.astype("<u8").tobytes(),
-        },
+        metadata=header_metadata(mechanism, domain, context),
     )
 
 
@@ -248,52 +280,31 @@ def open_reports(path: str | Path) -> ReportFile:
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except (OSError, pa.ArrowException) as error:
         raise ParameterError("files", f"{path.name} cannot be read as Parquet: {error}") from None
-    metadata = schema.metadata or {}
-    if _REPORTS_KEY not in metadata or _CELLS_KEY not in metadata:
-        raise ParameterError("files", f"{path.name} is not a report file; write one with the verb perturb")
-    try:
-        about = json.loads(metadata[_REPORTS_KEY])
-        if about["format"] != FORMAT_VERSION:
-            raise ParameterError(
-                "files",
-                f"{path.name} has report format {about['format']}, this version reads {FORMAT_VERSION}",
-            )
-        mechanism = mechanism_from(about["mechanism"])
-        cells = np.frombuffer(metadata[_CELLS_KEY], "<u8")
-        domain = Domain(about["domain"]["name"], about["domain"]["resolution"], cells)
-        stated = (about["parameters_version"], about["domain"]["version"])
-        context = dict(about["context"])
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, ParameterError) and error.parameter == "files":
-            raise
-        raise ParameterError("files", f"{path.name} describes its reports wrongly: {error}") from None
-    if stated != (mechanism.parameters_version, domain.version) or mechanism.domain_size != domain.size:
-        raise ParameterError(
-            "files", f"{path.name} was made with parameters or cells that its versions do not describe"
-        )
-    field = schema.field(0)
-    if schema.names != ["payload"] or field.type != pa.binary(mechanism.payload_bytes) or field.nullable:
+    header = read_header(path.name, schema.metadata or {})
+    kinds = (pa.types.is_fixed_size_binary, pa.types.is_binary, pa.types.is_large_binary)
+    if schema.names != ["payload"] or not any(kind(schema.field(0).type) for kind in kinds):
         raise ParameterError(
             "files",
-            f"{path.name} must have one column payload of {mechanism.payload_bytes} bytes, without gaps, "
-            f"got {', '.join(f'{entry.name} {entry.type}' for entry in schema)}",
+            f"{path.name} must have one column payload of {header.mechanism.payload_bytes} bytes, "
+            f"got {', '.join(f'{entry.name} {entry.type}' for entry in schema) or 'none'}; "
+            "write it with the verb perturb.",
         )
-    return ReportFile(path, mechanism, domain, context, rows)
+    return ReportFile(path, header, rows, schema.field(0).type)
 
 
 def aggregate_files(paths: Sequence[str | Path]) -> Aggregated:
-    """Count the reports of files, those of different parameters or domains apart.
+    """Count the reports of files; other parameters, domains or questions are kept apart.
 
     Parameters
     ----------
     paths
-        Report files, at least one.
+        Report files, at least one. One that is given twice, under any name, is counted once.
 
     Returns
     -------
     Aggregated
-        One group for each pair of domain and parameters, in the order they first appear. Malformed reports
-        are refused and counted by reason.
+        One group for each domain, parameters and question, in the order they first appear. Malformed reports
+        and those of a repeated file are refused and counted by reason.
 
     Raises
     ------
@@ -301,47 +312,76 @@ def aggregate_files(paths: Sequence[str | Path]) -> Aggregated:
         If there is no file, or one of them is not a report file.
     """
     if not paths:
-        raise ParameterError("files", "aggregate needs at least one report file")
-    files = [open_reports(path) for path in paths]
-    together: dict[tuple[str, str], list[ReportFile]] = {}
-    for file in files:
-        together.setdefault((file.domain.version, file.mechanism.parameters_version), []).append(file)
+        raise ParameterError(
+            "files", "aggregate needs at least one report file; write one with the verb perturb."
+        )
     rejected: Counter[str] = Counter()
+    notes = []
+    together: dict[tuple[str, str, str], list[ReportFile]] = {}
+    files = [open_reports(path) for path in paths]
+    for file, first in zip(files, _first_copies([file.path for file in files]), strict=True):
+        if first is not None:
+            rejected[SAME_FILE] += file.reports
+            notes.append(f"{file.path} is the same file as {first}; it is counted once.")
+            continue
+        together.setdefault(file.header.key, []).append(file)
     groups = []
     for members in together.values():
         mechanism = members[0].mechanism
         counts = np.zeros(mechanism.counts_shape, mechanism.counts_dtype)
         counted = 0
         for file in members:
-            for payloads in file.payloads():
+            for payloads in file.payloads(rejected):
                 unpacked = mechanism.unpack(payloads)
                 counts += mechanism.aggregate(unpacked.reports)
                 counted += len(unpacked.reports)
                 rejected.update(unpacked.rejected)
-        contexts = {json.dumps(file.context, sort_keys=True): file.context for file in members}
-        groups.append(ReportGroup(mechanism, members[0].domain, counts, counted, tuple(contexts.values())))
-    return Aggregated(groups, dict(rejected))
+        contexts: list[Mapping[str, Any]] = []
+        for file in members:
+            if file.header.context not in contexts:
+                contexts.append(file.header.context)
+        groups.append(
+            ReportGroup(
+                mechanism, members[0].domain, counts, counted, members[0].header.question, tuple(contexts)
+            )
+        )
+    if len({key[:2] for key in together}) < len(together):
+        notes.append(
+            "The files answer different questions about the same cells; each question is counted apart, because "
+            "the sum of their answers would mean nothing."
+        )
+    return Aggregated(groups, dict(rejected), tuple(notes))
 
 
-def mechanism_from(parameters: Mapping[str, Any]) -> Mechanism:
-    """Make a mechanism from what its `parameters` method returned.
+def _first_copies(paths: Sequence[Path]) -> list[Path | None]:
+    """Return for each file the earlier one that it repeats, or None.
 
-    Raises
-    ------
-    ParameterError
-        If the name is unknown, a setting is out of range, or this version computes other fractions.
-    KeyError
-        If a setting is missing.
+    A repeat is the same file under any path, or a copy with the same bytes; only files of equal size are read.
     """
-    name = parameters["mechanism"]
-    blank = make_mechanism(name, epsilon=parameters["epsilon"], domain_size=parameters["domain_size"])
-    options = {option: parameters[option] for option in option_names(type(blank))}
-    mechanism = make_mechanism(
-        name, epsilon=parameters["epsilon"], domain_size=parameters["domain_size"], **options
-    )
-    if mechanism.parameters() != dict(parameters):
-        raise ParameterError("parameters", f"this version computes other probabilities for {name}")
-    return mechanism
+    status = [path.stat() for path in paths]
+    sizes = Counter(entry.st_size for entry in status)
+    found: dict[object, Path] = {}
+    repeated: list[Path | None] = []
+    for path, entry in zip(paths, status, strict=True):
+        names: list[object] = [(entry.st_dev, entry.st_ino)]
+        if sizes[entry.st_size] > 1:
+            with path.open("rb") as file:
+                names.append(hashlib.file_digest(file, "sha256").digest())
+        first = next((found[name] for name in names if name in found), None)
+        repeated.append(first)
+        for name in names:
+            found.setdefault(name, path)
+    return repeated
+
+
+def _of_width(payloads: Sequence[bytes | None], width: int, refused: Counter[str]) -> ByteArray:
+    """Stack the payloads that have the right width and count the others."""
+    fitting = [payload for payload in payloads if payload is not None and len(payload) == width]
+    missing = sum(payload is None for payload in payloads)
+    for reason, rows in (("missing", missing), (WRONG_LENGTH, len(payloads) - missing - len(fitting))):
+        if rows:
+            refused[reason] += rows
+    return payload_matrix(fitting, width)
 
 
 def _simulated_chunks(
@@ -360,3 +400,17 @@ def _device_chunks(values: AnyArray, mechanism: Mechanism, domain: Domain) -> It
     cells = iter(values.tolist())
     while part := list(islice(cells, size)):
         yield payload_matrix([client.payload(cell) for cell in part], mechanism.payload_bytes)
+
+
+__all__ = [
+    "Aggregated",
+    "ReportFile",
+    "ReportGroup",
+    "Written",
+    "aggregate_files",
+    "mechanism_from",
+    "open_reports",
+    "perturb_to_file",
+    "report_schema",
+    "write_reports",
+]

@@ -257,6 +257,19 @@ class Scenario:
         return scenario, problems
 
 
+def require_publishing_rules(*, floor: int, confidence: float, correction: str, interval: str) -> None:
+    """Refuse rules of publishing that no scenario could have.
+
+    Parameters are those of `Scenario`.
+
+    Raises
+    ------
+    ParameterError
+        If one is out of range or not known.
+    """
+    Scenario(floor=floor, confidence=confidence, correction=correction, interval=interval)
+
+
 @dataclass(frozen=True, slots=True)
 class _Codec:
     """How one setting is written as text and read back."""

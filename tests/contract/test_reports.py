@@ -179,7 +179,7 @@ def rewrite(path: Path, change: Any) -> None:
         (lambda a, _: a["mechanism"].update(epsilon=3.0), "computes other probabilities"),
         (lambda a, _: a["mechanism"].update(epsilon=-3.0), "epsilon must be greater than 0"),
         (lambda a, _: a["mechanism"].update(mechanism="nobody"), "there is no mechanism 'nobody'"),
-        (lambda a, _: a["mechanism"].pop("epsilon"), "describes its reports wrongly: 'epsilon'"),
+        (lambda a, _: a["mechanism"].pop("epsilon"), "wrongly: the entry mechanism.epsilon is missing"),
         (lambda a, _: a.update(parameters_version="0" * 16), "its versions do not describe"),
         (lambda a, _: a["domain"].update(version="0" * 16), "its versions do not describe"),
         (

@@ -4,11 +4,13 @@ import json
 import shlex
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import ldpcore
 from ldpcore.cli import main
 from ldpcore.release_files import release_bytes
 from ldpcore.scenario import run
@@ -177,6 +179,43 @@ def test_report_files_are_counted_by_domain_and_parameters(capsys, tmp_path) -> 
     frame = pd.read_csv(tmp_path / f"r.{domain}.csv")
     assert "true_count" not in frame.columns
     assert frame["reports"].unique().tolist() == [500]
+
+
+def test_questions_are_released_apart_and_the_sidecar_says_what_the_reports_were(capsys, tmp_path) -> None:
+    trips = tmp_path / "trips.csv"
+    trips.write_text(
+        "device,start_time,end_time,start_lat,start_lon,end_lat,end_lon\n"
+        + "".join(
+            f"{i},2024-03-05T08:{i % 60:02d},2024-03-05T09:00,47.{370 + i % 7},8.5{i % 5},47.38,8.5{i % 4}\n"
+            for i in range(300)
+        )
+    )
+    files = []
+    for query in ("origins", "destinations"):
+        files.append(str(tmp_path / f"{query}.parquet"))
+        words = ["--resolution", "7", "--query", query, "--hour", "8" if query == "origins" else "9"]
+        assert main(["perturb", "--trips", str(trips), "--out", files[-1], *words]) == 0
+    capsys.readouterr()
+    assert main(["aggregate", *files, files[0], "--out", str(tmp_path / "r.csv"), "--json"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert [group["question"]["query"] for group in found["groups"]] == ["origins", "destinations"]
+    assert found["rejected"] == {"the same file again": found["groups"][0]["reports"]}
+    assert "different questions" in captured.err
+    assert "was taken from the data" in captured.err
+    releases = sorted(path.name for path in tmp_path.glob("r.*.csv"))
+    assert [name.split(".")[2].split("-")[0] for name in releases] == ["destinations", "origins"]
+    assert sorted(Path(name).name for group in found["groups"] for name in group["files"]) == sorted(
+        [*releases, *(f"{name}.scenario.json" for name in releases)]
+    )
+    about = json.loads((tmp_path / f"{releases[1]}.scenario.json").read_text())
+    assert about["package_version"] == ldpcore.__version__
+    assert datetime.fromisoformat(about["created"]).tzinfo is not None
+    assert about["domain"]["from_data"] is True
+    assert about["domain"]["resolution"] == 7
+    assert about["epsilon_effective"] == 2.0
+    assert about["question"] == {"query": "origins", "day": None, "hour": 8, "unit": "trip", "clock": "UTC"}
+    assert "does not protect the people of the file" in about["warning"]
 
 
 def test_one_report_file_gives_the_release_of_the_run_by_reports(capsys, tmp_path) -> None:
