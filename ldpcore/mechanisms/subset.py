@@ -29,6 +29,7 @@ from ldpcore.mechanisms.packing import (
     weights_of,
     words_from_bytes,
 )
+from ldpcore.mechanisms.subset_counting import bits_of_sets
 from ldpcore.mechanisms.subset_sampling import other_picks
 from ldpcore.shapes import AnyArray, BoolArray, IntArray
 
@@ -115,7 +116,7 @@ class SubsetSelection(Mechanism):
     @property
     def report_bits(self) -> int:
         """Bits that number all sets of k cells."""
-        return (math.comb(self.domain_size, self.size) - 1).bit_length()
+        return bits_of_sets(self.domain_size, self.size)
 
     @property
     def report_layout(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
