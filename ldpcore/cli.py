@@ -112,6 +112,7 @@ def mechanisms(
                 "variance_empty": mechanism.variance_empty,
                 "variance_slope": mechanism.variance_slope,
                 "report_bits": mechanism.report_bits,
+                "payload_bytes": mechanism.payload_bytes,
                 "epsilon_effective": mechanism.epsilon_effective,
             }
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from ldpcore.release import Release
-from ui.number_words import thousands
+from ui.number_words import count_of, thousands
 
 
 def flow_html(release: Release) -> str:
@@ -17,8 +17,9 @@ def flow_html(release: Release) -> str:
         if release.scenario.per_report
         else "their counts drawn from the exact joint law"
     )
-    bits = mechanism.report_bits
-    size = f"{bits:,.0f} bits" if bits < 8 * 1024 else f"{bits / 8192:,.1f} kB"
+    # What is sent and what it holds are two figures: a set of few cells is sent as one bit for each cell of all.
+    content = count_of(mechanism.report_bits, "bit")
+    size = f"{count_of(mechanism.payload_bytes, 'byte')} ({content} of content)"
     if mechanism.p is None or mechanism.q is None:
         inversion = "the randomisation inverted"
     else:

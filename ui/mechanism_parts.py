@@ -57,6 +57,7 @@ ORDER: Final = (
     "error_busiest",
     "devices_for_the_same",
     "report_bytes",
+    "report_bits",
     "guess_success",
     "epsilon_effective",
     "device_us",
@@ -65,7 +66,6 @@ ORDER: Final = (
     "q",
     "variance_empty",
     "variance_slope",
-    "report_bits",
     "guess_how",
     "chosen",
 )

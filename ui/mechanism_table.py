@@ -103,8 +103,11 @@ def column_config() -> dict[str, Any]:
         "devices_for_the_same": number(
             "Devices to match the best", format="× %.2f", help="For the same relative error."
         ),
-        "report_bytes": number("Report, bytes", help="As it is sent, without the header."),
-        "report_bits": number("Report, bits", help="Shortest fixed width."),
+        "report_bytes": number("Sent, bytes", help="A report as it is really sent, without the header."),
+        "report_bits": number(
+            "Content, bits",
+            help="Fewest bits that could tell all reports apart; sent are whole bytes, often more.",
+        ),
         "guess_success": number(
             "Best guess right",
             format="percent",

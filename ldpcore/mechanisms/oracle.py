@@ -51,7 +51,11 @@ class FrequencyOracle(Protocol):
 
     @property
     def report_bits(self) -> int:
-        """Bits of one report."""
+        """Fewest bits that could tell all reports apart."""
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of one report as it is really sent, without the header."""
 
     @property
     def exact_joint_sampler(self) -> bool:

@@ -1,6 +1,7 @@
 """The command line prints what the contract names, and answers mistakes with one line and exit code 2."""
 
 import json
+import math
 import shlex
 import subprocess
 import sys
@@ -120,6 +121,10 @@ def test_mechanisms_agrees_with_closed_forms(capsys) -> None:
     assert rows["oue"]["variance_empty"] == pytest.approx(4 * r / (r - 1) ** 2, rel=1e-12)
     assert rows["oue"]["variance_slope"] == pytest.approx(1, rel=1e-12)
     assert rows["oue"]["report_bits"] == 2000
+    assert rows["oue"]["payload_bytes"] == 250
+    # A set of k = 238 of 2,000 cells holds log2 C(2000, 238) bits; one bit for each cell is sent.
+    assert rows["ss"]["report_bits"] == math.ceil(math.log2(math.comb(2000, 238)))
+    assert rows["ss"]["payload_bytes"] == 250
     assert rows["grr"]["variance_empty"] == pytest.approx((r + 1998) / (r - 1) ** 2, rel=1e-12)
     assert rows["grr"]["variance_slope"] == pytest.approx(1998 / (r - 1), rel=1e-12)
     assert all(row["epsilon_effective"] <= 2 for row in rows.values())
