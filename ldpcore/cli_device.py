@@ -48,7 +48,9 @@ def check(
 ) -> None:
     """Run the guide's six-point checklist against the client and the estimator that ship."""
     from ldpcore.checklist import ITEMS, Check, Publishing, checklist
+    from ldpcore.limits import require_cells
 
+    require_cells(domain_size)
     made = make_mechanism(mechanism, epsilon=epsilon, domain_size=domain_size, **parse_options(options))
     schedule = Schedule(cap=cap, at_cap=at_cap, memo=memo)
     # A scenario refuses what cannot be published by, in its own words.

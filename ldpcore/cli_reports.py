@@ -223,9 +223,12 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Attack the on-device client and say which epsilon its reports prove."""
+    from ldpcore.limits import require_cells, require_room
     from ldpcore.privacy.audit import audit_mechanism
 
+    require_cells(domain_size)
     made = make_mechanism(mechanism, epsilon=epsilon, domain_size=domain_size, **parse_options(options))
+    require_room(made, 2 * trials, parameter="trials", per=2)
     progress(f"making {2 * trials} reports on the device's own code")
     start = time.perf_counter()
     found = audit_mechanism(made, trials=trials)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ldpcore.domain import Area, Domain, cells_over
 from ldpcore.errors import ParameterError
+from ldpcore.limits import MOST_DEVICES_ONE_BY_ONE
 from ldpcore.settings import Scenario
 from ldpcore.shapes import IntArray
 from ldpcore.trips.cities import city_area, city_domain
@@ -161,6 +162,12 @@ def _synthetic_population(scenario: Scenario, *, with_values: bool) -> Populatio
         "day": scenario.day or "weekday",
         "hour": scenario.hour,
     }
+    if with_values and scenario.devices > MOST_DEVICES_ONE_BY_ONE:
+        raise ParameterError(
+            "devices",
+            f"Reports are made one by one for at most {MOST_DEVICES_ONE_BY_ONE:,} devices, got {scenario.devices:,}; "
+            "take fewer, or let run draw the counts without --per-report.",
+        )
     counts = synthetic_counts(scenario.city, **what)
     values = None
     if with_values:

@@ -28,6 +28,9 @@ from ldpcore.shapes import FloatArray
 
 LEAST_EPSILON: Final = 1e-4
 MOST_DEVICES: Final = 10**15
+LEAST_ERROR: Final = 1e-6
+MOST_ERROR: Final = 1000
+LEAST_COUNT: Final = 0.001
 _ROUNDING: Final = 1e-9
 
 
@@ -67,15 +70,17 @@ class Case:
     def __post_init__(self) -> None:
         checked_integer("devices", self.devices, minimum=1, maximum=MOST_DEVICES, example=1_000_000)
         checked_integer("cells", self.cells, minimum=2, maximum=MAX_DOMAIN_SIZE, example=300)
-        if not (math.isfinite(self.target_error) and self.target_error > 0):
+        if not LEAST_ERROR <= self.target_error <= MOST_ERROR:
             raise ParameterError(
                 "target_error",
-                f"The target error must be greater than 0, got {self.target_error:g}; try 0.1.",
+                f"The target error must be greater than 0, between {LEAST_ERROR:.6f} and {MOST_ERROR:,}, "
+                f"got {self.target_error:g}; try 0.1.",
             )
-        if self.count is not None and not 0 < self.count <= self.devices:
+        if self.count is not None and not LEAST_COUNT <= self.count <= self.devices:
             raise ParameterError(
                 "smallest_count",
-                f"The smallest count must be above 0 and at most the {self.devices} devices, got {self.count:g}.",
+                f"The smallest count must be at least {LEAST_COUNT} and at most the {self.devices:,} devices, "
+                f"got {self.count:g}; try {min(100, self.devices)}.",
             )
         self.randomiser()
 

@@ -35,6 +35,9 @@ from ldpcore.mechanisms.options import checked_integer
 from ldpcore.rational import checked_epsilon
 from ldpcore.shapes import FloatArray, IntArray
 
+LEAST_TARGET: Final = 1e-5
+"""Below it the smallest batch is so large that finding it takes minutes."""
+
 MAX_BATCH: Final = 10**12
 """Largest batch that the inverse looks for."""
 
@@ -111,8 +114,11 @@ def smallest_batch(epsilon: float, *, target: float, delta: float, bound: str = 
     ParameterError
         If a setting is outside its range, or no batch up to `MAX_BATCH` is enough.
     """
-    if not (math.isfinite(target) and target > 0):
-        raise ParameterError("target", f"The target must be greater than 0, got {target:g}; try 0.5.")
+    if not (math.isfinite(target) and target >= LEAST_TARGET):
+        raise ParameterError(
+            "target",
+            f"The target must be greater than 0, at least {LEAST_TARGET:.5f}, got {target:g}; try 0.5.",
+        )
     if bound not in BOUNDS:
         raise ParameterError("bound", f"There is no bound {bound!r}; choose one of {', '.join(BOUNDS)}.")
     local, delta = checked_epsilon(epsilon), _checked_delta(delta)
@@ -125,7 +131,7 @@ def smallest_batch(epsilon: float, *, target: float, delta: float, bound: str = 
         if high > MAX_BATCH:
             raise ParameterError(
                 "target",
-                f"No batch up to {MAX_BATCH:.0e} reports brings epsilon {local:g} down to {target:g} at delta "
+                f"No batch up to {MAX_BATCH:,} reports brings epsilon {local:g} down to {target:g} at delta "
                 f"{delta:g}; choose a larger target or a smaller epsilon.",
             )
     low = high // 2
