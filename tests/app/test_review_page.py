@@ -37,7 +37,9 @@ def test_nothing_runs_before_the_click() -> None:
     text = page_text(app)
     assert "The claim: one report has a privacy loss of at most ε = 2." in text
     assert "Nothing has been tried yet" in text
-    assert "<h4>Device</h4><p>the true cell, before the coins</p>" in text  # the drawing, as a list for phones
+    assert (
+        "<h4>Device</h4><p>the true cell, before the coins</p>" in text
+    )  # the drawing, as a list for phones
     assert "attack on the client found nothing" not in text
 
 
