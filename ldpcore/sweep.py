@@ -311,7 +311,7 @@ def _on_threads(
     from dask.base import compute
     from dask.delayed import delayed
 
-    came: queue.Queue[tuple[_Task, Outcome] | None] = queue.Queue()
+    came: queue.Queue[tuple[_Task, Outcome] | Exception | None] = queue.Queue()
     left = threading.Event()  # the caller's own event says whether the caller cancelled, and nothing else
 
     def over() -> bool:
@@ -337,7 +337,9 @@ def _on_threads(
     def run_all() -> None:
         try:
             compute(*jobs, scheduler="threads", num_workers=workers, optimize_graph=False)
-        finally:
+        except Exception as error:  # noqa: BLE001 - raised again where somebody can hear it
+            came.put(error)
+        else:
             came.put(None)
 
     runner = threading.Thread(target=run_all, name="sweep", daemon=True)
@@ -350,6 +352,8 @@ def _on_threads(
                 continue
             if outcome is None:
                 break
+            if isinstance(outcome, Exception):
+                raise outcome
             yield outcome
     finally:
         # A reader who leaves early ends the work too.
