@@ -140,6 +140,15 @@ def test_a_sweep_that_ends_by_itself_was_not_cancelled() -> None:
     assert not cancelled.is_set()
 
 
+def test_a_scheduler_that_breaks_is_heard(monkeypatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no threads left")
+
+    monkeypatch.setattr("dask.base.compute", broken)
+    with pytest.raises(RuntimeError, match="no threads left"):
+        run_sweep(GRID)
+
+
 def test_leaving_early_ends_the_work() -> None:
     before = threading.active_count()
     updates = sweep(GRID, workers=1)
