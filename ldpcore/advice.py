@@ -14,12 +14,14 @@ from typing import Final
 
 from ldpcore.comparison import Comparison, Entry
 from ldpcore.errors import ParameterError
+from ldpcore.plain_numbers import plain, plain_percent
 from ldpcore.timing import Times
 
 AS_GOOD: Final = 1.01
 """Ratio of typical errors up to which two randomisers count as equally accurate."""
 
-_PERCENT: Final = "\N{NARROW NO-BREAK SPACE}%"
+NO_DIFFERENCE: Final = 1e-4
+"""Relative difference of errors below which it is none to any reader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +165,17 @@ def _subset_size(comparison: Comparison) -> str | None:
     if not comparison.entries.keys() >= {"ss", "oue"}:
         return None
     subset, unary = comparison.entries["ss"], comparison.entries["oue"]
-    gain = unary.error_typical / subset.error_typical - 1
+    gain = 1 - subset.error_typical / unary.error_typical if unary.error_typical > 0 else 0.0
+    if gain < NO_DIFFERENCE:
+        here = "its error is practically the same"
+    elif gain < 0.99:
+        here = f"its error is {plain_percent(gain)} smaller"
+    elif subset.error_typical > 0:
+        here = f"the error of oue is {plain(unary.error_typical / subset.error_typical)} times as large"
+    else:
+        here = "it has practically no error"
     return (
-        f"Subset selection (ss) is never less accurate than oue; here its error is {_percent(gain)} smaller, "
+        f"Subset selection (ss) is never less accurate than oue; here {here}, "
         "and the difference vanishes as cells grow in number."
     )
 
@@ -174,10 +184,16 @@ def _hashing(comparison: Comparison) -> str | None:
     if not comparison.entries.keys() >= {"olh", "oue"}:
         return None
     hashing, unary = comparison.entries["olh"], comparison.entries["oue"]
-    difference = abs(hashing.error_typical / unary.error_typical - 1)
+    ratio = hashing.error_typical / unary.error_typical if unary.error_typical > 0 else 1.0
+    if abs(ratio - 1) < NO_DIFFERENCE:
+        error = "practically the error of oue"
+    elif abs(ratio - 1) < 0.5:
+        error = f"the error of oue to {plain_percent(abs(ratio - 1))}"
+    else:
+        error = f"{plain(ratio)} times the error of oue"
     shorter = upload_bytes(hashing) < upload_bytes(unary)
     return (
-        f"Local hashing (olh) has the error of oue to {_percent(difference)} and sends "
+        f"Local hashing (olh) has {error} and sends "
         f"{_bytes(upload_bytes(hashing))} instead of {_bytes(upload_bytes(unary))}"
         f"{'' if shorter else ', no gain on so few cells'}; its server pays, hashing all "
         f"{comparison.cells:,} cells for every report."
@@ -190,7 +206,7 @@ def _one_bit(comparison: Comparison) -> str | None:
     ratio = math.exp(comparison.epsilon)
     worse = (ratio + 1) ** 2 / (4 * ratio)
     return (
-        f"One randomised bit (blh, hrr, hr with one block) needs (e^ε + 1)² / 4e^ε = {worse:,.3g} times the "
+        f"One randomised bit (blh, hrr, hr with one block) needs (e^ε + 1)² / 4e^ε = {plain(worse)} times the "
         f"{comparison.noun} of oue in a nearly empty cell: hardly more at small ε, many more at large ε."
     )
 
@@ -206,8 +222,8 @@ def _busy_cells(comparison: Comparison) -> str | None:
     if share >= 1:
         return "Flipping every bit alike (sue) is less accurate than oue in every cell at this ε."
     return (
-        f"Flipping every bit alike (sue) is better than oue only in cells with more than {_percent(share)} of all "
-        f"{comparison.noun}; the busiest here has {_percent(held)}."
+        f"Flipping every bit alike (sue) is better than oue only in cells with more than {plain_percent(share)} of all "
+        f"{comparison.noun}; the busiest here has {plain_percent(held)}."
     )
 
 
@@ -216,7 +232,7 @@ def _threshold(comparison: Comparison) -> str | None:
         return None
     real = comparison.entries["the"].mechanism.epsilon_effective
     return (
-        f"A threshold on noisy numbers (the) really spends ε = {real:.3f} of the {comparison.epsilon:g} on its label, "
+        f"A threshold on noisy numbers (the) really spends ε = {plain(real, 4)} of the {plain(comparison.epsilon)} on its label, "
         "so it buys less accuracy than was paid for; it is here for comparison."
     )
 
@@ -245,16 +261,12 @@ def more_devices(ratio: float, noun: str = "devices") -> str:
     if ratio < 1.001:
         return f"practically the same number of {noun}"
     if ratio < 2:
-        return f"{100 * (ratio - 1):.2g}{_PERCENT} more {noun}"
-    return f"{ratio:,.3g} times as many {noun}" if ratio < 1000 else f"{ratio:,.0f} times as many {noun}"
+        return f"{plain_percent(ratio - 1)} more {noun}"
+    return f"{plain(ratio)} times as many {noun}"
 
 
 def _number(value: float) -> str:
-    return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g}{_PERCENT}"
+    return plain(value) if value >= 0.001 or value == 0 else "less than 0.001"
 
 
 def _bytes(number: int) -> str:

@@ -23,6 +23,7 @@ from ldpcore.estimate import publication_probability, smallest_count
 from ldpcore.mechanisms import Mechanism, make_mechanism
 from ldpcore.mechanisms.base import MAX_DOMAIN_SIZE
 from ldpcore.mechanisms.options import checked_integer
+from ldpcore.plain_numbers import plain, plain_percent
 from ldpcore.rational import MAX_EPSILON
 from ldpcore.shapes import FloatArray
 
@@ -361,7 +362,7 @@ def _reasons(case: Case, verdict: Verdict) -> list[str]:
     cell = (
         f"Spread evenly over {case.cells:,} cells, each holds {count:,.0f} of {case.devices:,} devices"
         if case.count is None
-        else f"A cell of {count:,.0f} devices is {100 * case.share:.3g} % of {case.devices:,}"
+        else f"A cell of {count:,.0f} devices is {plain_percent(case.share, 3)} of {case.devices:,}"
     )
     reasons = [
         f"{cell}; a count is known to {target} from {math.ceil(verdict.smallest_count):,} devices on.",
@@ -409,4 +410,4 @@ def _nearest_yes(case: Case, verdict: Verdict) -> list[str]:
 
 
 def _percent(error: float) -> str:
-    return f"±{100 * error:,.0f} %" if error >= 1 else f"±{100 * error:.3g} %"
+    return f"±{100 * error:,.0f} %" if error >= 1 else f"±{plain(100 * error)} %"

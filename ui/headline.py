@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from ldpcore.estimate import smallest_count
+from ldpcore.plain_numbers import plain
 from ldpcore.release import Release
 from ui.number_words import count_of, percent, plus_minus, round_significant, thousands
 
@@ -111,4 +112,4 @@ def figures_html(figures: tuple[Figure, ...], *, map_version: str) -> str:
 
 
 def _rare(number: float) -> str:
-    return thousands(number) if number >= 10 else f"{number:.1g}" if number >= 0.001 else "under 0.001"
+    return thousands(number) if number >= 10 else plain(number, 1) if number >= 0.001 else "under 0.001"

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any, Final
 
 from ldpcore.mechanisms import MECHANISMS
+from ldpcore.plain_numbers import plain
 from ldpcore.schedule import AT_CAP
 from ldpcore.settings import QUERIES
 from ldpcore.side_by_side import Row, Side
@@ -31,7 +32,7 @@ _TABLES: Final[dict[str, dict[str, str]]] = {
 _WRITERS: Final[dict[str, Callable[[Any], str]]] = {
     "trips": lambda digest: f"{str(digest)[:12]}…",
     "hour": lambda hour: f"{hour:02d}:00",
-    "odds": lambda odds: f"{odds:,.3g}",
+    "odds": plain,
     "smallest_count": lambda count: thousands(round_significant(count, 3)),
     **dict.fromkeys(("devices", "floor", "reports", "cells"), thousands),
 }
@@ -105,12 +106,12 @@ def value_words(row: Row, value: Any, error: float | None = None) -> str:  # noq
 def _usual(value: Any) -> str:  # noqa: ANN401 - any figure
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    return plain(value, 6) if isinstance(value, float) else str(value)
 
 
 def _measured(value: float, error: float) -> str:
     # Where no redraw differed from another there is no spread to round by.
-    return f"{to_error(value, error)} {plus_minus(error)}" if error > 0 else f"{value:,.3g}"
+    return f"{to_error(value, error)} {plus_minus(error)}" if error > 0 else plain(value)
 
 
 def _share(value: float, error: float | None) -> str:
@@ -125,4 +126,4 @@ def _expected_words(row: Row, expected: float) -> str:
         return percent(expected)
     if expected < 0.001:
         return "under 0.001"
-    return thousands(expected) if expected >= 100 else f"{expected:.3g}"
+    return thousands(expected) if expected >= 100 else plain(expected)

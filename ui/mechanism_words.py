@@ -9,6 +9,7 @@ from typing import Final
 from ldpcore.advice import AS_GOOD, low_label, more_devices, upload_bytes
 from ldpcore.comparison import Comparison, Entry
 from ldpcore.mechanisms import Mechanism
+from ldpcore.plain_numbers import chance, plain, plain_percent
 from ui.headline import Figure
 from ui.number_words import count_of, percent, round_significant, thousands
 
@@ -73,7 +74,7 @@ def answer(comparison: Comparison) -> str:
     """Return the page's answer: which randomiser has the smallest error, and what it costs against the chosen one."""
     best, own = comparison.best, comparison.own
     opening = (
-        f"At ε = {comparison.epsilon:g} on {count_of(comparison.cells, 'cell')}, {low_label(best)} has the smallest error: "
+        f"At ε = {plain(comparison.epsilon)} on {count_of(comparison.cells, 'cell')}, {low_label(best)} has the smallest error: "
         f"{spread(best.error_typical)} {comparison.noun} in a typical cell."
     )
     if own is best:
@@ -133,7 +134,11 @@ def spread(error: float) -> str:
     >>> spread(2678.14), spread(3.14159)
     ('±2,680', '±3.14')
     """
-    return f"±{thousands(round_significant(error, 3))}" if error >= 100 else f"±{error:.3g}"
+    return (
+        f"±{thousands(round_significant(error, 3))}"
+        if error >= 100
+        else f"±{plain(error) if error >= 0.001 else 'less than 0.001'}"
+    )
 
 
 def share(value: float) -> str:
@@ -144,7 +149,7 @@ def share(value: float) -> str:
     """
     if value >= 0.0995:
         return percent(value, 0)
-    return f"{100 * value:.2g}\N{NARROW NO-BREAK SPACE}%" if value >= 1e-6 else f"1 in {thousands(1 / value)}"
+    return plain_percent(value)
 
 
 def parameters_line(mechanism: Mechanism) -> str:
@@ -153,15 +158,15 @@ def parameters_line(mechanism: Mechanism) -> str:
     fixed = {"mechanism", "epsilon", "domain_size", "ratio", "p", "q"}
     parts = [f"{name} = {_short(value)}" for name, value in parameters.items() if name not in fixed]
     if mechanism.p is not None and mechanism.q is not None:
-        parts += [f"p = {float(mechanism.p):.4g}", f"q = {float(mechanism.q):.4g}"]
+        parts += [f"p = {chance(float(mechanism.p), 4)}", f"q = {chance(float(mechanism.q), 4)}"]
     if mechanism.variance_empty is not None and mechanism.variance_slope is not None:
-        parts.append(f"error² = {mechanism.variance_empty:.4g} n {_signed(mechanism.variance_slope)} c")
+        parts.append(f"error² = {plain(mechanism.variance_empty, 4)} n {_signed(mechanism.variance_slope)} c")
     return ", ".join(parts)
 
 
 def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return plain(value, 4) if isinstance(value, float) else str(value)
 
 
 def _signed(slope: float) -> str:
-    return f"− {-slope:.4g}" if slope < 0 else f"+ {slope:.4g}"
+    return f"− {plain(-slope, 4)}" if slope < 0 else f"+ {plain(slope, 4)}"

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from ldpcore.mechanisms import FrequencyOracle
+from ldpcore.plain_numbers import one_in, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,7 @@ def odds_sentence(mechanism: FrequencyOracle) -> str:
     if mechanism.p is None or mechanism.q is None:
         return general
     here, elsewhere = float(mechanism.p), float(mechanism.q)
-    return (
-        f"Of 100 phones truly in a cell, about {_phones(here)} point to it; "
-        f"of 100 phones elsewhere, about {_phones(elsewhere)} do too. {general}"
-    )
+    return f"{_who(here, 'truly in a cell', 'point to it')}; {_who(elsewhere, 'elsewhere', 'do too').lower()}. {general}"
 
 
 def odds_ratio(mechanism: FrequencyOracle) -> str:
@@ -64,11 +62,18 @@ def belief_after_support(mechanism: FrequencyOracle, share: float) -> Belief | N
     return Belief(before=share, after=here / (here + elsewhere) if here + elsewhere > 0 else share)
 
 
+def _who(share: float, where: str, what: str) -> str:
+    """Say how many of a hundred phones; where that is no phone at all, in how many there is one."""
+    if share >= 0.001:
+        return f"Of 100 phones {where}, about {_phones(share)} {what}"
+    return f"Of phones {where}, about {one_in(share, 3)} {what}"
+
+
 def _phones(share: float) -> str:
     phones = 100 * share
     if phones >= 10:
         return f"{phones:.0f}"
-    return f"{phones:.1f}" if phones >= 1 else f"{phones:.2g}"
+    return f"{phones:.1f}" if phones >= 1 else f"{plain(phones, 2)}"
 
 
 def _ratio(ratio: float) -> str:

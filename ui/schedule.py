@@ -12,6 +12,7 @@ import streamlit as st
 
 from ldpcore.errors import ParameterError
 from ldpcore.population import UNITS
+from ldpcore.plain_numbers import plain
 from ldpcore.privacy.composition import LIFETIME_DAYS, MEMO_CAVEAT, device_loss
 from ldpcore.schedule import AT_CAP, DEFAULT_SCHEDULE, Schedule
 from ldpcore.settings import Scenario
@@ -84,7 +85,7 @@ def standing_line(scenario: Scenario, schedule: Schedule, *, unit: str) -> str:
 
 
 def _total(epsilon: float) -> str:
-    return f"{epsilon:,.4g}" if epsilon < 1e4 else thousands(epsilon)
+    return plain(epsilon, 4) if epsilon < 9999 else thousands(epsilon)
 
 
 def _rule(schedule: Schedule) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 import streamlit as st
 
 from ldpcore.errors import ParameterError
+from ldpcore.plain_numbers import plain
 from ldpcore.privacy.central import (
     CENTRAL_GUARANTEE,
     LOCAL_GUARANTEE,
@@ -113,7 +114,7 @@ def alternatives(question: Question) -> None:
         st.markdown(_guarantee(CENTRAL_GUARANTEE))
         least = central_smallest_count(case.epsilon, relative_error=case.target_error)
         st.markdown(
-            f"With noise labelled ε = {case.epsilon:g} a count is off by ±{geometric_variance(case.epsilon) ** 0.5:.2g} devices "
+            f"With noise labelled ε = {case.epsilon:g} a count is off by ±{plain(geometric_variance(case.epsilon) ** 0.5, 2)} devices "
             f"and known to {target} from {thousands(max(math.ceil(least), 1))} on, however many devices there are."
         )
 
@@ -133,7 +134,7 @@ def _shuffle_words(question: Question, delta: float) -> str:
     after = amplify(case.epsilon, devices=case.devices, delta=delta).epsilon_central
     words = (
         f"The counts are those of the local column. If all {thousands(case.devices)} reports are shuffled in one batch, the "
-        f"server's view is ({after:.3g}, {_tiny(delta)})-private (numeric clone bound; honest reports only)."
+        f"server's view is ({plain(after)}, {_tiny(delta)})-private (numeric clone bound; honest reports only)."
     )
     try:
         batch = smallest_batch(case.epsilon, target=0.5, delta=delta)
@@ -150,13 +151,13 @@ def budget(question: Question) -> None:
     loss = device_loss(epsilon, schedule, days=DAYS_OF_MONTH, distinct_cells=question.case.cells)
     st.markdown(
         f"{_reports(schedule.reports_a_day)} a day at ε = {epsilon:g}, each drawn afresh: {fresh.formula}, a total ε of "
-        f"**{fresh.epsilon:,.6g}** a month. "
+        f"**{plain(fresh.epsilon, 6)}** a month. "
         + ("That is no guarantee in any useful sense." if fresh.epsilon > 20 else "")
     )
     if schedule.memo:
         st.markdown(
             f"With one answer per cell, drawn anew every {_days(schedule.epoch_days)}, and at most {schedule.cap} cells in "
-            f"between: {loss.formula}, **{loss.epsilon:,.6g}** in any month. "
+            f"between: {loss.formula}, **{plain(loss.epsilon, 6)}** in any month. "
             + ("" if loss.pattern_hidden else f"{MEMO_CAVEAT} ")
             + ("Going silent at the cap shows that it was hit." if schedule.at_cap == "silent" else "")
         )

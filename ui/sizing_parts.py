@@ -15,6 +15,7 @@ import streamlit as st
 
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms import MECHANISMS
+from ldpcore.plain_numbers import plain, plain_percent
 from ldpcore.population import Population
 from ldpcore.settings import MAX_DEVICES, Scenario
 from ldpcore.shapes import FloatArray
@@ -247,7 +248,7 @@ def nearest_yes(question: Question) -> None:
         )
     more = (
         f"{thousands(verdict.devices_needed)} instead of {thousands(case.devices)}, if such a cell held the same share, "
-        f"{100 * case.share:.3g} %, of them"
+        f"{plain_percent(case.share, 3)}, of them"
     )
     rows.append(("Devices", more, None))
     if 0 < verdict.devices_at_most < case.devices:
@@ -293,7 +294,7 @@ def trap(question: Question) -> None:
     heading("More devices: better or worse?")
     st.markdown(
         f"At this same count of {thousands(case.target_count)}, more {noun} make the cell **worse**, because every report "
-        f"adds noise. At the same share of {100 * case.share:.3g} % they make it **better**."
+        f"adds noise. At the same share of {plain_percent(case.share, 3)} they make it **better**."
     )
     dark = st.context.theme.type == "dark"
     tokens = tokens_of(dark=dark)
@@ -364,7 +365,7 @@ def formulas(question: Question) -> None:
     with st.expander("The formulas with these numbers"):
         st.markdown(
             f"For {mechanism.label} at ε = {case.epsilon:g} over {thousands(case.cells)} cells, one {question.noun[:-1]} adds "
-            f"a variance of V₀ = {empty:.5g} to a cell it is not in, and V₀ + V₁ with V₁ = {slope:.5g} to its own."
+            f"a variance of V₀ = {plain(empty, 5)} to a cell it is not in, and V₀ + V₁ with V₁ = {plain(slope, 5)} to its own."
         )
         st.latex(
             rf"\frac{{\sqrt{{n V_0 + c V_1}}}}{{c}} = \frac{{\sqrt{{{n:,} \times {empty:.5g} + {count:,.0f} \times "
@@ -395,4 +396,4 @@ def _up(epsilon: float) -> float:
 
 
 def _percent(error: float) -> str:
-    return f"{100 * error:,.0f} %" if error >= 0.1 else f"{100 * error:.2g} %"
+    return f"{100 * error:,.0f} %" if error >= 0.1 else f"{plain(100 * error, 2)} %"

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from ldpcore.plain_numbers import plain
 from ldpcore.settings import Scenario
 from ldpcore.sweep import Point
 from ldpcore.top_list import TOP, ListRedraws, share_interval
@@ -113,7 +114,7 @@ def write(value: float | None, kind: str) -> str:
         return "no value"
     if kind == "count":
         rounded = round_significant(value, 3)
-        return thousands(rounded) if rounded >= 10 or rounded == 0 else f"{value:.2g}"
+        return thousands(rounded) if rounded >= 10 or rounded == 0 else plain(value, 2)
     per_cent = 100 * value
     if kind == "share" and 0 < per_cent < 0.1:
         return "< 0.1 %"

@@ -24,6 +24,7 @@ from ldpcore.faults import (
     swing_table,
 )
 from ldpcore.faults_device import WEEK, beliefs, repeat_reports
+from ldpcore.plain_numbers import plain
 from ldpcore.release import Release
 from ldpcore.schedule import Schedule
 from ldpcore.shapes import BoolArray, FloatArray
@@ -350,14 +351,14 @@ def loss(release: Release, variant: str, schedule: Schedule, *, on: bool) -> Sto
     memo = View("memo", "Mended", f"{found.reports} reports, one answer repeated", 100 * found.memo)
     right = value_words(guesses[column].measured, "share")
     headline = (
-        f"Privacy runs out: a week of fresh answers costs ε {weeks[1].measured:,.6g} instead of "
-        f"{weeks[0].measured:,.6g}, and the best guess finds the phone's cell in {right} of weeks."
+        f"Privacy runs out: a week of fresh answers costs ε {plain(weeks[1].measured or 0.0, 6)} instead of "
+        f"{plain(weeks[0].measured or 0.0, 6)}, and the best guess finds the phone's cell in {right} of weeks."
         if on
-        else f"Mended: with one answer per cell a week in one cell costs ε {weeks[0].measured:,.6g}, and the best guess "
+        else f"Mended: with one answer per cell a week in one cell costs ε {plain(weeks[0].measured or 0.0, 6)}, and the best guess "
         f"finds it in {right} of weeks."
     )
     figures = (
-        card(table.line("week"), column, theory=f"planned {weeks[0].measured:,.6g}"),
+        card(table.line("week"), column, theory=f"planned {plain(weeks[0].measured or 0.0, 6)}"),
         card(table.line("lifetime"), column, theory="added up"),
         card(table.line("guess"), column, label="Best guess is right"),
         Figure(
@@ -418,8 +419,8 @@ def data(release: Release, variant: str, schedule: Schedule, *, on: bool) -> Sto
         ),
         Figure(
             "Its odds rose by",
-            f"{_odds(own.cells[column].measured) / _odds(own.cells[0].measured):.3g} times",
-            f"one report alone: at most {np.exp(release.mechanism.epsilon_effective):.3g}",
+            f"{plain(_odds(own.cells[column].measured) / _odds(own.cells[0].measured))} times",
+            f"one report alone: at most {plain(float(np.exp(release.mechanism.epsilon_effective)))}",
             "Odds of its own cell, after over before. The report's part is bounded by e to the epsilon; the address's is not.",
         ),
     )

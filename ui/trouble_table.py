@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from ldpcore.faults import Cell, Line, Table
+from ldpcore.plain_numbers import plain
 from ui.headline import Figure
 from ui.number_words import percent, plus_minus, round_significant, thousands, to_error
 
@@ -25,7 +26,7 @@ def value_words(value: float | None, unit: str, error: float | None = None) -> s
     elif abs(value) >= 1000:
         text = thousands(round_significant(value, 4) if unit else value)
     else:
-        text = f"{round_significant(value, 3):g}".replace("-", "\N{MINUS SIGN}")
+        text = plain(value)
     return f"{text} {unit}" if unit else text
 
 

@@ -13,6 +13,7 @@ from ldpcore.checks import FAILURE, ITEMS, VERSIONS, Check, Progress
 from ldpcore.device.wire import make_client, payload_matrix
 from ldpcore.estimate import estimate_counts
 from ldpcore.mechanisms import Mechanism
+from ldpcore.plain_numbers import chance
 from ldpcore.privacy.audit import PayloadSource
 from ldpcore.privacy.unbiasedness import judge_estimates
 from ldpcore.release import Status, decide
@@ -99,10 +100,10 @@ def check_unbiased(
         f"{draws * devices:,} reports of the client ({draws} draws of {devices} devices) over {cells:,} cells. "
         f"Mean: cell {worst} is estimated as {fit.mean[worst]:.2f} and holds {true_counts[worst]} devices, "
         f"{abs(fit.error[worst]):.2f} standard errors apart, the least likely of all cells "
-        f"(probability {fit.mean_chance[worst]:.2g}). "
+        f"(probability {chance(float(fit.mean_chance[worst]))}). "
         f"Spread: the squared errors of cell {odd} are {fit.spread[odd]:.2f} times their exact variance "
-        f"(probability at most {fit.spread_chance[odd]:.2g}). "
-        f"Accused below {FAILURE / (4 * cells):.1g}: {fit.mean_accused.size} means, {fit.spread_accused.size} spreads."
+        f"(probability at most {chance(float(fit.spread_chance[odd]))}). "
+        f"Accused below {chance(FAILURE / (4 * cells), 1)}: {fit.mean_accused.size} means, {fit.spread_accused.size} spreads."
     )
     if refused:
         evidence += f" {refused} reports were refused as malformed."
@@ -156,15 +157,15 @@ def check_floor(
     # Without a correction the promise is that of each cell by itself.
     by_cell = rules.correction == "none"
     seen = int(wrong.max()) if by_cell else draws_wrong
-    chance = float(binom.sf(seen - 1, redraws, alpha)) * (cells if by_cell else 1)
-    passed = chance > FAILURE and unrecorded == 0
+    likely = float(binom.sf(seen - 1, redraws, alpha)) * (cells if by_cell else 1)
+    passed = likely > FAILURE and unrecorded == 0
     whom = "the most often published one" if by_cell else "one or more of them"
     return Check(
         ITEMS[4],
         passed,
         f"{redraws} redraws of {n:,} devices, {floor - 1:,} in each of {cells - 1:,} cells, one fewer than the floor of "
         f"{floor:,}: {whom} came out published in {seen} redraws, {100 * seen / redraws:.3g} %. Promised are at most "
-        f"{100 * alpha:.3g} %, which give so many with a probability of {min(chance, 1):.2g}. "
+        f"{100 * alpha:.3g} %, which give so many with a probability of {chance(min(likely, 1.0))}. "
         f"{rows:,} rows were published, each with its at_least, the devices that are in the cell with that confidence: "
         f"{unrecorded} of them below the floor. How many devices really are in a cell no server can see.",
         {"redraws": redraws, "redraws_wrong": seen, "allowed": alpha, "rows": rows, "rows_below": unrecorded},
