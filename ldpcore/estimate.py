@@ -361,7 +361,9 @@ def publication_probability(
     if needs_exact_bound(mechanism, n=n, level=alpha):
         p, q = _probabilities(mechanism)
         support = smallest_support_rejecting(math.ceil(floor) - 1, n=n, p=p, q=q, alpha=alpha)
-        return upper_tail(support, true, n=n, p=p, q=q)
+        # Many cells hold equally many devices, and the exact tail of one is an integral.
+        distinct, place = np.unique(true, return_inverse=True)
+        return upper_tail(support, distinct, n=n, p=p, q=q)[place].reshape(true.shape)
     z = _publication_quantile(mechanism, confidence, correction)
     base, slope = true_variance_terms(mechanism, true, n=n)
     threshold = floor + z * np.sqrt(np.maximum(base + floor * slope, 0.0))

@@ -11,8 +11,8 @@ from typing import Final
 import streamlit as st
 
 from ldpcore.errors import ParameterError
-from ldpcore.population import UNITS
 from ldpcore.plain_numbers import plain
+from ldpcore.population import UNITS
 from ldpcore.privacy.composition import LIFETIME_DAYS, MEMO_CAVEAT, device_loss
 from ldpcore.schedule import AT_CAP, DEFAULT_SCHEDULE, Schedule
 from ldpcore.settings import Scenario
