@@ -29,8 +29,10 @@ lint: $(VENV)/.tools
 types: $(VENV)/.tools
 	$(BIN)/mypy
 
+# Everything but the browser on all cores, file by file; then the browser alone, so that nothing else keeps it waiting.
 unit: $(VENV)/.tools static $(VENV)/.kernels
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --ignore tests/browser
+	$(BIN)/pytest tests/browser
 
 # The map's browser bundle comes out of the installed pydeck; nothing is downloaded.
 .PHONY: static
