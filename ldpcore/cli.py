@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from ldpcore import cli_decide, cli_device, cli_library, cli_reports, cli_review
+from ldpcore import __version__, cli_decide, cli_device, cli_library, cli_reports, cli_review
 from ldpcore.cli_library import ScenarioOption, run_file
 from ldpcore.console import (
     AreaOption,
@@ -65,6 +65,23 @@ app.add_typer(cli_decide.app)
 app.add_typer(cli_library.app)
 app.add_typer(cli_device.app)
 app.add_typer(cli_review.app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ldpcore {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Local differential privacy on location data: synthetic or own trips, randomised, de-biased, published."""
 
 
 def main(arguments: Sequence[str]) -> int:

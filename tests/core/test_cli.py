@@ -239,3 +239,8 @@ def test_the_audit_passes_the_client_that_ships(capsys) -> None:
     assert found["passed"] is True
     assert 0 < found["epsilon_lower_bound"] <= found["epsilon_effective"] <= 1
     assert found["max_certifiable"] > 1
+
+
+def test_the_version_is_that_of_every_sidecar(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ldpcore {ldpcore.__version__}\n"
