@@ -34,6 +34,7 @@ _BESIDE: Final = frozenset(
         "coarsest",
         "level",
         "statements",
+        "beside",
     }
 )
 """Options of `run` that say where a file lies or what comes out, and so may stand beside a scenario file."""
@@ -112,7 +113,14 @@ def open_scenario(path: Path) -> ScenarioFile:
     return read_scenario_file(content)
 
 
-def _named_or_file(text: str) -> ScenarioFile:
+def named_or_file(text: str) -> ScenarioFile:
+    """Return a scenario of the library by its name, or of a file by its path.
+
+    Raises
+    ------
+    ParameterError
+        If the text is neither, or the file is no scenario file.
+    """
     from ldpcore.library import LIBRARY, find_named
 
     named = find_named(text)
@@ -150,7 +158,7 @@ def compare(
     if out is not None and out.suffix not in _ENDINGS:
         raise ParameterError("out", f"--out writes .json or .csv, got {out.name!r}.")
     sides = []
-    for file in (_named_or_file(first), _named_or_file(second)):
+    for file in (named_or_file(first), named_or_file(second)):
         if file.scenario.trips is not None:
             raise ParameterError(
                 "trips",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ldpcore.cli_library import ScenarioOption, open_scenario, run_file
+from ldpcore.cli_library import ScenarioOption, named_or_file, open_scenario, run_file
 from ldpcore.console import (
     AreaOption,
     CityOption,
@@ -40,6 +40,9 @@ from ldpcore.mechanisms import parse_options
 from ldpcore.schedule import DEFAULT_SCHEDULE, Schedule
 from ldpcore.settings import DEFAULT
 from ldpcore.statements import checked_statements
+
+if TYPE_CHECKING:
+    from ldpcore.review.other import Other
 
 app = typer.Typer()
 
@@ -88,6 +91,12 @@ def review(
     statements: Annotated[
         Path | None, typer.Option(help="Your own words: a JSON object of text by name of the statement.")
     ] = None,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            help="Another scenario to set beside this one: a scenario file, or a name of the library such as congestion."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the report: .html, .pdf, .yaml or .json.")] = None,
     *,
     memo: Annotated[
@@ -110,6 +119,7 @@ def review(
     if level not in LEVELS:
         raise ParameterError("level", f"There is no level {level!r}; choose one of {', '.join(LEVELS)}.")
     words = read_statements(statements) if statements is not None else {}
+    other = read_other(beside) if beside is not None else None
     reading = {"zones": zones, "crs": crs, "mapping": column}
     if scenario is not None:
         what, table = run_file(scenario, context, trips=trips, reading=reading)
@@ -155,7 +165,13 @@ def review(
         return population_of(other, table)
 
     report = write(
-        what, schedule=schedule, statements=words, level=level, population_at=population_at, progress=told
+        what,
+        schedule=schedule,
+        statements=words,
+        level=level,
+        beside=other,
+        population_at=population_at,
+        progress=told,
     )
     if out is not None:
         write_report(report, out)
@@ -170,6 +186,24 @@ def review(
     print_answer(answer, as_json=as_json)
     if not report.supported:
         raise typer.Exit(1)
+
+
+def read_other(text: str) -> Other:
+    """Return the scenario that ``--beside`` names.
+
+    Raises
+    ------
+    ParameterError
+        If it is no name of the library and no scenario file, with the field of the file named.
+    """
+    from ldpcore.review.other import Other
+
+    try:
+        file = named_or_file(text)
+    except ParameterError as error:
+        raise ParameterError("beside", f"--beside: {error}") from error
+    # A report says nothing of the folders of who made it.
+    return Other(file, Path(text).name)
 
 
 def read_statements(path: Path) -> dict[str, str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
+from urllib.parse import urlencode
 
 from ldpcore.errors import ParameterError
 from ldpcore.schedule import Schedule
@@ -78,6 +79,11 @@ class ScenarioFile:
             "statements": dict(self.statements),
         }
         return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def link_token(file: ScenarioFile) -> str:
+    """Return a scenario as one parameter of a link: its name and the settings that differ from the defaults."""
+    return urlencode({"name": file.name, **file.scenario.to_params(), **file.schedule.to_params()})
 
 
 def checked_name(text: str) -> str:

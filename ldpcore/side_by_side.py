@@ -243,7 +243,15 @@ def promise(first: Side, second: Side) -> tuple[Row, ...]:
         row("unit", "One report covers", [UNITS[side.population.unit] for side in sides]),
     ]
     losses = [
-        [device_loss(side.scenario.epsilon, side.schedule, days=days) for side in sides]
+        [
+            device_loss(
+                side.scenario.epsilon,
+                side.schedule,
+                days=days,
+                distinct_cells=side.population.domain.size,
+            )
+            for side in sides
+        ]
         for days, _ in _UNIT_DAYS
     ]
     for (days, words), pair in zip(_UNIT_DAYS, losses, strict=True):

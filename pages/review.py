@@ -5,6 +5,7 @@ import streamlit as st
 from ldpcore.review import compose
 from ldpcore.review.facts import Facts
 from ui.controls import note
+from ui.review_beside import choose_other, run_beside
 from ui.review_parts import (
     apply_review_style,
     downloads,
@@ -27,7 +28,9 @@ top = st.container()
 left, right = st.columns([0.6, 0.4], gap="medium", vertical_alignment="bottom")
 with left:
     level = choose_level()
+other = choose_other()
 evidence = held_evidence(scenario, schedule, level)
+pair = None
 with right:
     wanted = st.button(
         "Run the checks" if evidence is None else "Checks are done",
@@ -40,7 +43,8 @@ with top:
     if evidence is None:
         nothing_tried(scenario, schedule)
     else:
-        report = compose(evidence, statements=statements)
+        pair = run_beside(scenario, schedule, other)
+        report = compose(evidence, statements=statements, beside=pair)
         verdict(report, evidence)
 if was_stopped():
     note("The checks were stopped before they were done; nothing of them was kept.")
@@ -49,7 +53,7 @@ if wanted:
 trust_picture(shuffler="shuffler" in statements)
 if evidence is not None:
     label(report)
-    downloads(report, Facts(evidence, statements).review_command)
+    downloads(report, Facts(evidence, statements, pair).review_command, pair)
 with st.expander(form_title(statements)):
     statement_form()
 if evidence is not None:

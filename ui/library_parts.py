@@ -10,7 +10,14 @@ import streamlit as st
 
 from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.library import LIBRARY
-from ldpcore.scenario_file import LONGEST_ABOUT, LONGEST_NAME, MAX_BYTES, ScenarioFile, read_scenario_file
+from ldpcore.scenario_file import (
+    LONGEST_ABOUT,
+    LONGEST_NAME,
+    MAX_BYTES,
+    ScenarioFile,
+    link_token,
+    read_scenario_file,
+)
 from ldpcore.side_by_side import Side, compare_sides, comparison_csv, comparison_json, side_of
 from ui import legend
 from ui.controls import heading, note
@@ -22,14 +29,13 @@ from ui.library_store import (
     current_file,
     delete,
     from_token,
-    link_token,
     open_library,
     open_saved,
     rename,
     save,
     saved,
 )
-from ui.library_words import headline, table_html
+from ui.library_words import headline, literal, table_html
 from ui.number_words import thousands
 from ui.pipeline import get_figures, get_release
 
@@ -72,7 +78,7 @@ def _choose(side: str, letter: str) -> ScenarioFile:
         help="The scenario in the sidebar, one of the library, or one that you saved.",
     )
     for problem in problems:
-        st.warning(_plain(problem))
+        st.warning(literal(problem))
     chosen: str = state[key]
     state[f"view_{side}"] = "" if chosen == DEFAULT_PAIR[side] else chosen
     state[seen] = chosen
@@ -95,7 +101,7 @@ def run_pair(files: tuple[ScenarioFile, ScenarioFile]) -> tuple[Side, Side] | No
             with st.spinner("Drawing both scenarios again and again"):
                 sides.append(side_of(file, get_release, figures_of=get_figures))
         except (ParameterError, TripFileError) as error:
-            st.error(f"{letter}, {_plain(file.name)}: {_plain(str(error))}")
+            st.error(f"{letter}, {literal(file.name)}: {literal(str(error))}")
     return (sides[0], sides[1]) if len(sides) == 2 else None
 
 
@@ -201,7 +207,7 @@ def saved_list() -> None:
     said = st.session_state.pop(_SAID, None)
     if said is not None:
         kind, sentence = said
-        (st.error if kind == "error" else st.success)(_plain(sentence))
+        (st.error if kind == "error" else st.success)(literal(sentence))
     if not saved():
         note("Nothing is saved yet. What you save stays until this tab is closed; a file keeps it longer.")
     for number, (name, file) in enumerate(list(saved().items())):
@@ -328,14 +334,6 @@ def _settings_words(file: ScenarioFile) -> str:
         f"{place.replace('_', ' ')}, {who}, {scenario.query}, resolution {scenario.resolution}, {scenario.mechanism}, "
         f"ε = {scenario.epsilon:g}, floor {thousands(scenario.floor)}"
     )
-
-
-def _plain(text: str) -> str:
-    """Return text that Streamlit's Markdown shows as it is."""
-    return "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in text.replace("\n", " "))
-
-
-_MARKDOWN: Final = frozenset("\\`*_{}[]()<>#+-!|~$:^=&")
 
 
 def answer(first: Side, second: Side) -> str:

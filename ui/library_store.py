@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
 import streamlit as st
 
 from ldpcore.errors import ParameterError
 from ldpcore.library import LIBRARY, find_named
-from ldpcore.scenario_file import ScenarioFile, checked_name
+from ldpcore.scenario_file import ScenarioFile, checked_name, link_token
 from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
 from ui.link import open_scenario
@@ -122,11 +122,6 @@ def choices() -> dict[str, ScenarioFile]:
         **{_LIBRARY + named.slug: named.to_file() for named in LIBRARY},
         **{link_token(file): file for file in saved().values()},
     }
-
-
-def link_token(file: ScenarioFile) -> str:
-    """Return a scenario as one parameter of a link: its name and the settings that differ from the defaults."""
-    return urlencode({"name": file.name, **file.scenario.to_params(), **file.schedule.to_params()})
 
 
 def from_token(token: str) -> tuple[ScenarioFile | None, list[str]]:

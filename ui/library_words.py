@@ -127,3 +127,11 @@ def _expected_words(row: Row, expected: float) -> str:
     if expected < 0.001:
         return "under 0.001"
     return thousands(expected) if expected >= 100 else plain(expected)
+
+
+def literal(text: str) -> str:
+    """Return text that Streamlit's Markdown shows as it is."""
+    return "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in text.replace("\n", " "))
+
+
+_MARKDOWN: Final = frozenset("\\`*_{}[]()<>#+-!|~$:^=&")

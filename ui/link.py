@@ -66,6 +66,7 @@ EXTRA_PARAMS: Final = (
     "memory",
     "belief",
     "fakes",
+    "beside",
 )
 """Choices of the view that a link carries beside the scenario.
 

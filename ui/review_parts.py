@@ -10,10 +10,11 @@ from typing import Final
 import streamlit as st
 
 from ldpcore.privacy.composition import device_loss
-from ldpcore.review import Evidence, Report
+from ldpcore.review import Beside, Evidence, Report
 from ldpcore.review.diagram import draw_trust, parties, trust_words
 from ldpcore.review.files import WRITERS
 from ldpcore.review.html import section_html, style, table_html
+from ldpcore.review.other import ANY_FILE
 from ldpcore.review.report import NOT_ADDRESSED, USER, Section
 from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
@@ -136,7 +137,7 @@ def label(report: Report) -> None:
             st.html(table_html(claim.table))
 
 
-def downloads(report: Report, command: str) -> None:
+def downloads(report: Report, command: str, pair: Beside | None = None) -> None:
     """Offer the report in every format, made when it is asked for, and the command that makes it."""
     heading("Take it with you")
     columns = st.columns(len(FILES), gap="small")
@@ -154,6 +155,19 @@ def downloads(report: Report, command: str) -> None:
         "This command makes the same report in a terminal; your statements come with --statements or a scenario file."
     )
     st.code(command, language="bash", wrap_lines=True)
+    if pair is not None and pair.word == ANY_FILE:
+        left, right = st.columns([0.7, 0.3], gap="small", vertical_alignment="center")
+        with left:
+            note(f"In it, {ANY_FILE} is the scenario that stands beside this one: save that file first.")
+        right.download_button(
+            "Scenario file (JSON)",
+            pair.second.file.to_json(),
+            ANY_FILE,
+            "application/json",
+            key="review_beside_file",
+            width="stretch",
+            on_click="ignore",
+        )
 
 
 def _maker(report: Report, suffix: str) -> Callable[[], bytes]:

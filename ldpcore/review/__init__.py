@@ -13,24 +13,31 @@ from threading import Event
 from typing import Any
 
 import ldpcore
+from ldpcore.errors import ParameterError
 from ldpcore.population import Population, population_of
 from ldpcore.privacy.composition import device_loss
+from ldpcore.release import Release
 from ldpcore.review import checks, limits, promise, use
+from ldpcore.review.beside import beside as beside_section
 from ldpcore.review.evidence import LEVELS, Evidence, Progress, ReviewCancelled
 from ldpcore.review.facts import Facts
-from ldpcore.review.gathering import gather
+from ldpcore.review.gathering import STEPS, gather
 from ldpcore.review.label import label
+from ldpcore.review.other import Beside, Other, run_both
 from ldpcore.review.registry import registry_of
 from ldpcore.review.report import NOT_ADDRESSED, Claim, Report, Section, Table
 from ldpcore.review.words import rounded
+from ldpcore.scenario import run_population
 from ldpcore.schedule import DEFAULT_SCHEDULE, Schedule
 from ldpcore.settings import Scenario
 from ldpcore.statements import STATEMENTS, checked_statements, visible
 
 __all__ = [
     "LEVELS",
+    "Beside",
     "Claim",
     "Evidence",
+    "Other",
     "Report",
     "ReviewCancelled",
     "Section",
@@ -40,7 +47,7 @@ __all__ = [
     "review",
 ]
 
-SECTIONS: tuple[Callable[[Facts], Section], ...] = (
+SECTIONS: tuple[Callable[[Facts], Section | None], ...] = (
     promise.purpose,
     promise.trust,
     promise.unit,
@@ -52,6 +59,7 @@ SECTIONS: tuple[Callable[[Facts], Section], ...] = (
     use.utility,
     use.suppression,
     use.postprocessing,
+    beside_section,
     checks.checklist,
     checks.audit,
     checks.generator,
@@ -62,7 +70,7 @@ SECTIONS: tuple[Callable[[Facts], Section], ...] = (
     limits.legal,
     limits.context,
 )
-"""Between the label and the open risks, in the order of reading."""
+"""Between the label and the open risks, in the order of reading; one that gives None is not there at all."""
 
 _USELESS = 20
 """Loss a day from which odds can change by more than a hundred million, so that little is left to promise."""
@@ -74,6 +82,7 @@ def review(
     schedule: Schedule = DEFAULT_SCHEDULE,
     statements: Mapping[str, str] | None = None,
     level: str = "quick",
+    beside: Other | None = None,
     population_at: Callable[[Scenario], Population] = population_of,
     progress: Progress = lambda done, total, sentence: None,  # noqa: ARG005
     cancelled: Event | None = None,
@@ -91,6 +100,8 @@ def review(
         The user's own words by name of `ldpcore.statements.STATEMENTS`.
     level
         A key of `LEVELS`.
+    beside
+        Another scenario to set beside this one, in a section of its own; None for a report without that section.
     population_at
         Makes the devices of a scenario; one that reads a user's file closes over it.
     progress
@@ -108,6 +119,13 @@ def review(
         If `cancelled` was set.
     """
     usable = checked_statements(statements or {})
+    if level not in LEVELS:
+        raise ParameterError("level", f"There is no level {level!r}; choose one of {', '.join(LEVELS)}.")
+    pair = None
+    if beside is not None:
+        pair, population_at, progress = _first_step(
+            scenario, schedule, beside, population_at, progress, cancelled
+        )
     evidence = gather(
         scenario,
         schedule=schedule,
@@ -116,22 +134,62 @@ def review(
         progress=progress,
         cancelled=cancelled,
     )
-    return compose(evidence, statements=usable, now=now)
+    return compose(evidence, statements=usable, beside=pair, now=now)
+
+
+def _first_step(
+    scenario: Scenario,
+    schedule: Schedule,
+    other: Other,
+    population_at: Callable[[Scenario], Population],
+    progress: Progress,
+    cancelled: Event | None,
+) -> tuple[Beside, Callable[[Scenario], Population], Progress]:
+    """Run both scenarios before anything is tried, so that one that can't be run is refused at once.
+
+    Returns
+    -------
+    Both; what makes devices, with those of the two kept; and a progress that counts this step.
+    """
+    made: dict[Scenario, Population] = {}
+
+    def kept(wanted: Scenario) -> Population:
+        # Redraws share their devices: another draw is no other trip.
+        key = replace(wanted, draw=0, per_report=False)
+        if wanted.per_report:
+            return population_at(wanted)
+        if key not in made:
+            made[key] = population_at(wanted)
+        return made[key]
+
+    def run(wanted: Scenario) -> Release:
+        if cancelled is not None and cancelled.is_set():
+            raise ReviewCancelled
+        progress(0, STEPS + 1, "setting the other scenario beside")
+        return run_population(wanted, kept(wanted))
+
+    pair = run_both(scenario, schedule, other, release_of=run, population_of=kept)
+
+    def told(done: int, total: int, sentence: str) -> None:
+        progress(done + 1, total + 1, sentence)
+
+    return pair, kept, told
 
 
 def compose(
     evidence: Evidence,
     *,
     statements: Mapping[str, str] | None = None,
+    beside: Beside | None = None,
     now: datetime | None = None,
 ) -> Report:
     """Write a report from evidence that was gathered; quick, so a changed statement costs no new run.
 
-    Parameters as for `review`.
+    Parameters as for `review`, save that the other scenario was run already.
     """
-    facts = Facts(evidence, checked_statements(statements or {}))
+    facts = Facts(evidence, checked_statements(statements or {}), beside)
     # Labels of an own area and notes on an own file may hold what hides or reorders text, as statements may.
-    written = [_shown(make(facts)) for make in SECTIONS]
+    written = [_shown(section) for make in SECTIONS if (section := make(facts)) is not None]
     signature = limits.signoff(facts)
     open_points = _open_points([*written, signature], facts)
     supported = _supported(evidence)

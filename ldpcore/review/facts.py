@@ -14,6 +14,7 @@ from ldpcore.mechanisms import Mechanism
 from ldpcore.population import Population
 from ldpcore.release import Release
 from ldpcore.review.evidence import Evidence
+from ldpcore.review.other import Beside
 from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
 
@@ -28,10 +29,13 @@ class Facts:
         What was tried and measured.
     statements
         The user's own words, checked.
+    beside
+        Another scenario, run beside this one; None where the report stands alone.
     """
 
     evidence: Evidence
     statements: Mapping[str, str]
+    beside: Beside | None = None
 
     @property
     def scenario(self) -> Scenario:
@@ -66,13 +70,7 @@ class Facts:
     @property
     def configuration(self) -> str:
         """SHA-256 of every setting of the run and the schedule, and of the package's version."""
-        settings = {
-            "version": ldpcore.__version__,
-            "scenario": self.scenario.to_dict(),
-            "schedule": self.schedule.to_dict(),
-        }
-        text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return configuration_of(self.scenario, self.schedule)
 
     # -- how to repeat a figure ------------------------------------------------------------------
 
@@ -84,9 +82,8 @@ class Facts:
     @property
     def review_command(self) -> str:
         """The command that makes the report again."""
-        words = self.scenario.to_command().replace("ldpcore run", "ldpcore review", 1)
-        extra = ["--level", self.evidence.level, *schedule_words(self.schedule)]
-        return f"{words} {shlex.join(extra)} --json"
+        other = None if self.beside is None else self.beside.word
+        return full_review_command(self.scenario, self.schedule, level=self.evidence.level, beside=other)
 
     @property
     def audit_command(self) -> str:
@@ -114,10 +111,32 @@ class Facts:
             words += ["--options", ",".join(f"{name}={value}" for name, value in scenario.options)]
         return shlex.join(words)
 
-    def page(self, name: str) -> str:
-        """Return the link to a page with these settings, relative to the dashboard."""
-        params = {**self.scenario.to_params(), **self.schedule.to_params()}
+    def page(self, name: str, **view: str) -> str:
+        """Return the link to a page with these settings and choices of its view, relative to the dashboard."""
+        params = {**self.scenario.to_params(), **self.schedule.to_params(), **view}
         return f"/{name}?{urlencode(params)}" if params else f"/{name}"
+
+
+def configuration_of(scenario: Scenario, schedule: Schedule) -> str:
+    """Return the SHA-256 of every setting of a run and its schedule, and of the package's version, in hexadecimal."""
+    settings = {
+        "version": ldpcore.__version__,
+        "scenario": scenario.to_dict(),
+        "schedule": schedule.to_dict(),
+    }
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def full_review_command(
+    scenario: Scenario, schedule: Schedule, *, level: str, beside: str | None = None
+) -> str:
+    """Return the command that makes the report of a scenario, beside another one where its word is given."""
+    words = scenario.to_command().replace("ldpcore run", "ldpcore review", 1)
+    extra = ["--level", level, *schedule_words(schedule)]
+    if beside is not None:
+        extra += ["--beside", beside]
+    return f"{words} {shlex.join(extra)} --json"
 
 
 def schedule_words(schedule: Schedule) -> list[str]:

@@ -31,15 +31,13 @@ from ldpcore.review.evidence import (
     ReviewCancelled,
     Selection,
 )
+from ldpcore.review.other import DEVICES_BY_HAND
 from ldpcore.review.prior import guess_with_prior, measured_guess
 from ldpcore.review.replica import audit_client, read_generator
 from ldpcore.scenario import run_population, scenario_mechanism
 from ldpcore.schedule import DEFAULT_SCHEDULE, Schedule
 from ldpcore.settings import RESOLUTIONS, Scenario
 from ldpcore.shapes import FloatArray
-
-_DEVICES_BY_HAND: Final = 20_000_000
-"""Reports made one by one over all redraws at most, for randomisers whose counts can't be drawn at once."""
 
 
 def gather(
@@ -77,7 +75,7 @@ def gather(
     """
     if level not in LEVELS:
         raise ParameterError("level", f"There is no level {level!r}; choose one of {', '.join(LEVELS)}.")
-    steps = iter(range(1, _STEPS + 1))
+    steps = iter(range(1, STEPS + 1))
     said = ""
 
     def step(sentence: str) -> None:
@@ -95,7 +93,7 @@ def gather(
     def tick() -> None:
         if cancelled is not None and cancelled.is_set():
             raise ReviewCancelled
-        progress(place, _STEPS, said)
+        progress(place, STEPS, said)
 
     # Reports made one by one have the same law as counts drawn at once, which redraws use.
     base = replace(scenario, per_report=False)
@@ -107,7 +105,7 @@ def gather(
     release = run_population(scenario, population)
     redraws = plan.redraws
     if not mechanism.exact_joint_sampler:
-        redraws = int(np.clip(_DEVICES_BY_HAND // population.size, 2, redraws))
+        redraws = int(np.clip(DEVICES_BY_HAND // population.size, 2, redraws))
     step("redrawing the coins")
     measured, selection = _redraw(base, population, redraws, tick)
     step("asking who bears the error")
@@ -141,7 +139,7 @@ def gather(
     audit = audit_client(mechanism, seed=scenario.seed, microseconds=plan.audit_microseconds, tick=tick)
     step("running the checklist")
     checks = run_checks(scenario, schedule, cells=min(population.domain.size, plan.checked_cells), tick=tick)
-    progress(_STEPS, _STEPS, "writing")
+    progress(STEPS, STEPS, "writing")
     return Evidence(
         scenario=scenario,
         schedule=schedule,
@@ -169,7 +167,8 @@ def gather(
     )
 
 
-_STEPS: Final = 11
+STEPS: Final = 11
+"""Of `gather`, each told as it begins."""
 
 
 def _redraw(

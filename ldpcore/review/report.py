@@ -11,6 +11,8 @@ from ldpcore.statements import STATEMENTS
 COMPUTED: Final = "computed"
 USER: Final = "user"
 NOT_ADDRESSED: Final = "not addressed"
+BESIDE: Final = "beside"
+"""Id of the section that is there only where another scenario is set beside."""
 SOURCES: Final = (COMPUTED, USER, NOT_ADDRESSED)
 """Where a claim comes from; there is no fourth."""
 

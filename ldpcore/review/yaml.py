@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ldpcore.review.report import Report
+from ldpcore.review.report import BESIDE, Report
 
 
 def report_json(report: Report) -> str:
@@ -18,6 +18,18 @@ def report_json(report: Report) -> str:
         ensure_ascii=False,
         allow_nan=False,
     )
+
+
+def _beside(report: Report) -> dict[str, Any]:
+    """Return the comparison with another scenario, which has no field of the registry; empty where there is none."""
+    found = next((section for section in report.sections if section.id == BESIDE), None)
+    if found is None:
+        return {}
+    claims = {
+        claim.about: {"text": claim.text, "reproduce": claim.reproduce, "figures": dict(claim.figures)}
+        for claim in found.statements
+    }
+    return {"beside_another_scenario": claims}
 
 
 def report_yaml(report: Report) -> str:
@@ -45,6 +57,7 @@ def report_yaml(report: Report) -> str:
             ],
         },
     }
+    document |= _beside(report)
     text: str = yaml.safe_dump(
         document, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False
     )

@@ -104,3 +104,42 @@ def test_a_box_for_every_statement() -> None:
     app = open_page(**SMALL)
     keys = {entry.key for entry in (*app.text_input, *app.text_area)}
     assert {field_key(name) for name in STATEMENTS} <= keys
+
+
+def test_another_scenario_beside_comes_from_the_link_and_adds_a_section() -> None:
+    app = open_page(**SMALL, beside="library.districts")
+    assert not app.exception
+    assert app.selectbox(key="review_beside").value == "library.districts"
+    app.button(key="review_run").click().run()
+    assert not app.exception
+    assert "Beside another scenario" in [entry.label for entry in app.expander]
+    text = page_text(app)
+    assert "B is “District report”" in text
+    assert app.query_params["beside"] == "library.districts"
+    command = next(entry.value for entry in app.code if " review " in entry.value)
+    assert "--beside districts" in command
+    # Another choice, or none, needs no new run of the checks, and none leaves no heading.
+    app.selectbox(key="review_beside").set_value("").run()
+    assert "is supported" in page_text(app)
+    assert "Beside another scenario" not in [entry.label for entry in app.expander]
+    assert "beside" not in app.query_params
+
+
+def test_a_saved_scenario_comes_with_its_file() -> None:
+    name = "Mine <b>bold</b>"
+    linked = "name=Mine+%3Cb%3Ebold%3C%2Fb%3E&city=cape_town&resolution=5&devices=50000&epsilon=1"
+    app = open_page(**SMALL, beside=linked)
+    assert not app.exception
+    app.button(key="review_run").click().run()
+    assert not app.exception
+    assert "B is “Mine &lt;b&gt;bold&lt;/b&gt;”" in page_text(app)
+    assert "Scenario file (JSON)" in [entry.label for entry in app.get("download_button")]
+    assert name not in page_text(app)
+
+
+def test_a_link_that_names_no_scenario_is_left_and_said() -> None:
+    app = open_page(**SMALL, beside="library.nowhere")
+    assert not app.exception
+    assert any("can't be read" in entry.value for entry in app.warning)
+    assert app.selectbox(key="review_beside").value == ""
+    assert "beside" not in app.query_params
