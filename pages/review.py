@@ -28,7 +28,7 @@ top = st.container()
 left, right = st.columns([0.6, 0.4], gap="medium", vertical_alignment="bottom")
 with left:
     level = choose_level()
-other = choose_other()
+    other = choose_other()
 evidence = held_evidence(scenario, schedule, level)
 pair = None
 with right:

@@ -17,7 +17,7 @@ from ldpcore.review.report import BESIDE, Claim, Section, Table
 from ldpcore.review.words import percent, rounded, whole
 from ldpcore.schedule import AT_CAP
 from ldpcore.settings import QUERIES
-from ldpcore.side_by_side import BY_CHANCE, Row, Side, compare_sides
+from ldpcore.side_by_side import BY_CHANCE, Row, Side, compare_sides, redraws_for
 from ldpcore.trips.cities import CITIES
 
 _NONE: Final = "–"
@@ -156,7 +156,12 @@ def _use(facts: Facts, pair: Beside, rows: list[Row]) -> Claim:
         text += " The cells are not the same in A and B, so counts of cells are each of their own domain."
     return Claim(
         text,
-        reproduce=facts.page("library", second=pair.token),
+        # The page draws every redraw there is; where reports are made one by one, a report draws fewer.
+        reproduce=facts.page("library", second=pair.token)
+        if all(
+            len(side.draws) == redraws_for(side.population.domain.size) for side in (pair.first, pair.second)
+        )
+        else facts.review_command,
         figures={"redraws": [len(pair.first.draws), len(pair.second.draws)], **_figures(rows)},
         about="What changes in use",
         table=Table(
@@ -194,8 +199,8 @@ def _measured(row: Row, value: Any, error: float | None) -> str:  # noqa: ANN401
     if error == 0:  # no spread to state an error by
         return f"{_value(row, value)} in every redraw"
     if row.unit == "share":
-        return f"{percent(value)} ± {percent(error, 2)}"
-    return f"{rounded(value, 4)} ± {rounded(error, 2)}"
+        return f"{rounded(100 * value)} ± {percent(error, 2)}".replace(" ", "\u00a0")
+    return f"{rounded(value, 4)} ± {rounded(error, 2)}".replace(" ", "\u00a0")
 
 
 def _expected(row: Row, expected: float | None) -> str:
