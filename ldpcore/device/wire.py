@@ -49,7 +49,7 @@ from ldpcore.device.randomiser import RANDOMISERS, Client
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms.base import Mechanism
 from ldpcore.schedule import AT_CAP
-from ldpcore.shapes import AnyArray, ByteArray
+from ldpcore.shapes import AnyArray, BoolArray, ByteArray
 
 FORMAT_VERSION = 1
 _MAGIC = b"LDP"
@@ -69,10 +69,11 @@ class Header(NamedTuple):
 
 
 class Received(NamedTuple):
-    """Reports that can be counted, and how many were refused for each reason."""
+    """Reports that can be counted, how many were refused for each reason, and which messages were not."""
 
     reports: AnyArray
     rejected: dict[str, int]
+    kept: BoolArray
 
 
 def header_of(mechanism: Mechanism, domain_version: str) -> bytes:
@@ -198,20 +199,25 @@ def receive(messages: Iterable[bytes], mechanism: Mechanism, domain_version: str
     Returns
     -------
     Received
-        Reports for `mechanism.aggregate`, and the refused ones by reason.
+        Reports for `mechanism.aggregate` in the order of their messages, the refused ones by reason, and for
+        each message whether it was kept, (n,) bool.
     """
     expected = header_of(mechanism, domain_version)
     rejected: Counter[str] = Counter()
     payloads: list[bytes] = []
+    readable: list[bool] = []
     for message in messages:
         reason = _refusal(message, expected, mechanism.payload_bytes)
+        readable.append(reason is None)
         if reason is None:
             payloads.append(message[HEADER_BYTES:])
         else:
             rejected[reason] += 1
     unpacked = mechanism.unpack(payload_matrix(payloads, mechanism.payload_bytes))
     rejected.update(unpacked.rejected)
-    return Received(unpacked.reports, dict(rejected))
+    kept = np.array(readable, bool)
+    kept[kept] = unpacked.kept
+    return Received(unpacked.reports, dict(rejected), kept)
 
 
 def payload_matrix(payloads: list[bytes], width: int) -> ByteArray:
