@@ -136,7 +136,7 @@ def check_cap(mechanism: Mechanism, *, schedule: Schedule, start: PhoneMaker | N
     attempts = [
         (phone, _MORNING),
         (start(mechanism, VERSIONS[0], store, keys), _MORNING),
-        (start(mechanism, VERSIONS[0], store, keys), _MORNING - timedelta(weeks=2)),
+        (start(mechanism, VERSIONS[0], store, keys), _MORNING - timedelta(days=schedule.epoch_days)),
         (start(mechanism, VERSIONS[1], store, keys), _MORNING),
     ]
     tried = sent = new = 0
@@ -166,7 +166,7 @@ def check_cap(mechanism: Mechanism, *, schedule: Schedule, start: PhoneMaker | N
         ITEMS[3],
         passed,
         f"Under {shown}, {len(released)} of {len(within)} cells were reported. Then {tried} visits to new cells, "
-        f"a quarter each at once, after a restart, with the clock two weeks back and over another domain: "
+        f"a quarter each at once, after a restart, with the clock an epoch back and over another domain: "
         f"{rule} (rule: {schedule.at_cap}). The epoch spent epsilon {float(spent.epsilon):.6g}.",
         {"visits": tried, "sent": sent, "new": new, "drawn": spent.fresh, "epsilon": float(spent.epsilon)},
     )

@@ -8,8 +8,21 @@ One epoch is kept at a time. Memoised reports belong to a header (mechanism, par
 a cell: a new domain or new parameters find no old answer. They all count against the same epoch, so a server
 that changes its parameters does not get a new budget. The next epoch begins when the clock shows a day
 after the last day of this one; then the old cells and reports are deleted and two totals remain. The
-epoch never decreases: a clock that goes back changes nothing, and one that was ahead for a while costs
-reports, never privacy.
+epoch never decreases: a clock that goes back opens no epoch again. The device has no other notion of time, so
+a clock that goes *forward* past the end of an epoch buys fresh answers, each time it does: whoever sets the
+clock of a phone ten weeks ahead, a week at a time, gets ten answers from one place in a day. That is not
+protected. A reading that is plainly wrong is held off:
+
+- A day more than `AHEAD_DAYS` after the end of the epoch is not believed before the clock has shown
+  `CONFIRMATIONS` different days there, each later than the one before; until then the device is silent. A
+  phone that was off for half a year loses two days by that.
+- A day after `LAST_DAY` is never believed.
+- A day more than an epoch's length before the beginning of the epoch keeps the device silent until the clock comes
+  near again. Otherwise a clock that was far ahead and then set right would leave the same answers in use for
+  all that time, and they would tell the phone from others. This can be long; it is silence, not a leak.
+
+The first day that a new device ever sees has nothing to be compared with, and a clock that stands still ends no
+epoch.
 
 Where the past of an epoch cannot be read (damaged, cut, removed or replaced by an older copy, key lost)
 nobody knows what was spent. The ledger is then closed and the device silent until the next epoch.
@@ -34,6 +47,15 @@ MESSAGE_ID_BYTES = 16
 OUTBOX = 64
 """Messages that may wait for the network at once."""
 
+AHEAD_DAYS = 60
+"""A clock that shows a day so much later than the epoch's last one is doubted."""
+CONFIRMATIONS = 3
+"""Different days that a doubted clock has to show before it is believed."""
+LAST_DAY = date(2099, 12, 31)
+"""No clock is believed that shows a later day."""
+# The longest epoch, 3,650 days, may end after it.
+_LAST_ENTERED = LAST_DAY.toordinal() + 3650
+
 _LENGTH = struct.Struct("<I")
 
 Place = tuple[bytes, int | None]
@@ -50,6 +72,13 @@ class Message(NamedTuple):
     def data(self) -> bytes:
         """What goes over the network: the id, then the report."""
         return self.message_id + self.report
+
+
+class Entry(NamedTuple):
+    """The epoch that counts now, if there is one, and why the clock keeps the device silent; empty if not."""
+
+    epoch: Epoch | None
+    silent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +127,8 @@ class Lifetime:
     epochs
         Epochs in which the ledger was open, since the last loss.
     losses
-        How often the ledger was found lost; what was spent before the last time is not in the account.
+        How often the ledger was found lost; what was spent before the last time is not in the account. The
+        key store keeps this number: where the key store itself is lost it begins again at 1.
     """
 
     account: Account
@@ -119,6 +149,8 @@ class _State:
     losses: int = 0
     drawn: int = 0
     outbox: tuple[Message, ...] = ()
+    doubt: tuple[int, int] | None = None
+    """The last day a doubted clock showed, as an ordinal, and how many different ones it has shown."""
 
 
 class Ledger:
@@ -186,8 +218,8 @@ class Ledger:
 
     # -- changing --------------------------------------------------------------------------------
 
-    def enter(self, day: date, epoch_days: int) -> Epoch:
-        """Begin the next epoch if the day lies after this one; else stay.
+    def enter(self, day: date, epoch_days: int) -> Entry:
+        """Begin the next epoch if the day lies after this one and can be believed; else stay.
 
         Parameters
         ----------
@@ -198,18 +230,24 @@ class Ledger:
 
         Returns
         -------
-        Epoch
-            The one that counts now. It may lie after the day, if the clock went back.
+        Entry
+            The epoch that counts now, which may lie after the day, if the clock went back; None before the
+            first. And a sentence where the clock is not believed.
         """
         state = self._read()
+        if day > LAST_DAY:
+            return Entry(state.epoch, f"The clock shows {day}, which is not believed; the phone is silent.")
+        if state.epoch is not None and (reason := self._doubt(state, state.epoch, day)):
+            return Entry(state.epoch, reason)
+        state = self._read()
         if state.epoch is not None and day <= state.epoch.last:
-            return state.epoch
+            return Entry(state.epoch, _behind(state.epoch, day))
         if state.closed and state.epoch is None:
             # Just found lost. What is known is the last day of the newest epoch, unless the key is lost too.
             known = date.fromordinal(max(self._anchor.last_day, 1))
             epoch = epoch_of(max(day, known), epoch_days)
             self._commit(replace(state, epoch=epoch))
-            return epoch
+            return Entry(epoch)
         epoch = epoch_of(day, epoch_days)
         self._commit(
             replace(
@@ -220,9 +258,10 @@ class Ledger:
                 account=Account(),
                 past=state.past + state.account,
                 epochs=state.epochs + 1,
+                doubt=None,
             )
         )
-        return epoch
+        return Entry(epoch)
 
     def spend(self, header: bytes, cell: int | None, report: bytes, epsilon: Fraction) -> Message:
         """Write down a report that was just drawn, and its cost; return the message to send."""
@@ -256,6 +295,27 @@ class Ledger:
         """Let another process use the file."""
         self._store.close()
 
+    def _doubt(self, state: _State, epoch: Epoch, day: date) -> str:
+        """Note a day that lies far ahead; say why it is not believed, or nothing where it is."""
+        today = day.toordinal()
+        ahead = today - epoch.last.toordinal()
+        if ahead <= AHEAD_DAYS:
+            if state.doubt is not None:
+                self._commit(replace(state, doubt=None))
+            return ""
+        before, shown = state.doubt or (0, 0)
+        if not before <= today <= before + AHEAD_DAYS:
+            shown = 0
+        if today != before:
+            shown += 1
+            if shown >= CONFIRMATIONS:
+                return ""
+            self._commit(replace(state, doubt=(today, shown)))
+        return (
+            f"The clock jumped to {day}, {ahead} days after this epoch; the phone is silent until it has shown "
+            f"{CONFIRMATIONS} different days there, {shown} so far."
+        )
+
     # -- the file --------------------------------------------------------------------------------
 
     def _release(self, state: _State, place: Place, report: bytes) -> Message:
@@ -274,7 +334,7 @@ class Ledger:
 
     def _raise_anchor(self, state: _State) -> None:
         last_day = state.epoch.last.toordinal() if state.epoch else 0
-        anchor = Anchor(self._anchor.key, state.drawn, last_day)
+        anchor = Anchor(self._anchor.key, state.drawn, last_day, state.losses)
         if anchor != self._anchor:
             self._keys.save(anchor)
             self._anchor = anchor
@@ -286,20 +346,21 @@ class Ledger:
 
     def _load(self) -> _State:
         anchor, sealed = self._keys.load(), self._store.read()
-        if anchor is None:
+        # A key store that gives back a day which no device has ever entered was damaged, key and all.
+        if anchor is None or len(anchor.key) != 32 or anchor.last_day > _LAST_ENTERED:
             self._anchor = Anchor(new_key())
             self._keys.save(self._anchor)
             return _State() if sealed is None else _lost("its key is lost", self._anchor)
         self._anchor = anchor
         if sealed is None:
             # The key is kept before the first write, so a start that was interrupted there is no loss.
-            return _State() if anchor[1:] == (0, 0) else _lost("its file is gone", anchor)
+            return _State() if anchor[1:] == (0, 0, 0) else _lost("its file is gone", anchor)
         try:
             state = _decode(unseal(anchor.key, sealed))
         except DamagedError as damage:
             return _lost(f"its file cannot be read: {damage}", anchor)
         last_day = state.epoch.last.toordinal() if state.epoch else 0
-        if state.drawn < anchor.drawn or last_day < anchor.last_day:
+        if state.drawn < anchor.drawn or last_day < anchor.last_day or state.losses < anchor.losses:
             return _lost("its file is an older copy", anchor)
         self._raise_anchor(state)
         return state
@@ -309,8 +370,19 @@ def _lost(reason: str, anchor: Anchor) -> _State:
     return _State(
         closed=f"The ledger of this epoch is lost ({reason}), so nobody knows what was spent; "
         "the device is silent until the next epoch.",
-        losses=1,
+        losses=anchor.losses + 1,
         drawn=anchor.drawn,
+    )
+
+
+def _behind(epoch: Epoch, day: date) -> str:
+    """Say why a clock that is behind keeps the device silent, or nothing where it is near enough."""
+    first, length = epoch.first.toordinal(), epoch.last.toordinal() - epoch.first.toordinal() + 1
+    if day.toordinal() >= first - length:
+        return ""
+    return (
+        f"The clock shows {day}, more than an epoch before this one began on {epoch.first}; the phone is silent "
+        f"until {date.fromordinal(first - length)}."
     )
 
 
@@ -324,6 +396,7 @@ def _encode(state: _State) -> bytes:
         "epochs": state.epochs,
         "losses": state.losses,
         "drawn": state.drawn,
+        "doubt": state.doubt,
         "memo": [[header.hex(), cell, len(report)] for (header, cell), report in state.memo.items()],
         "outbox": [[message.message_id.hex(), len(message.report)] for message in state.outbox],
     }
@@ -352,6 +425,7 @@ def _decode(data: bytes) -> _State:
         epochs=about["epochs"],
         losses=about["losses"],
         drawn=about["drawn"],
+        doubt=None if about["doubt"] is None else (about["doubt"][0], about["doubt"][1]),
         memo={(bytes.fromhex(header), cell): take(size) for header, cell, size in about["memo"]},
         outbox=tuple(Message(bytes.fromhex(number), take(size)) for number, size in about["outbox"]),
     )

@@ -6,13 +6,18 @@ Each time the phone would report, one of four things happens:
     memo     a cell already reported in this epoch: the same bytes again, nothing spent
     replay   a new cell beyond the cap, rule `replay`: the latest report again, nothing spent, and nothing
              about the new cell in it
-    silent   a new cell beyond the cap, rule `silent`; or nobody knows what was spent; or nothing can be kept
+    silent   a new cell beyond the cap, rule `silent`; or nobody knows what was spent; or nothing can be kept;
+             or the clock cannot be believed
 
 What this does not protect. A memo hides which cells, not when the cell changed: a report that
 differs from the one before says that the phone moved. Silence beyond the cap says that there were more
 cells than the cap. Replay says neither, and the server then counts the phone where it was. The message
 id is random, drawn anew for each report and sent again only with the same report: it links a message to
 its own repetitions and to nothing else.
+
+The clock is not protected either. A day after the epoch begins a new one with new answers, so whoever can set
+the phone's clock forward a step at a time (its owner, its network, its time server) buys fresh answers, up to a cap
+of them with each step; `ldpcore.device.ledger` says which readings are held off.
 
 Imports: the standard library, the randomiser and the ledger; no numpy.
 """
@@ -60,7 +65,7 @@ class Outcome:
     kind
         See the top of this module.
     epoch
-        Number of the epoch; None where the ledger could not even be read.
+        Number of the epoch; None where the ledger could not even be read, or no epoch was entered yet.
     message
         What is to be sent; None if silent.
     reason
@@ -156,7 +161,9 @@ class Phone:
     def _answer(self, cell: int | None, at: datetime) -> Outcome:
         ledger, rules, header = self.ledger, self.rules, self.client.header
         day = at.date()
-        epoch = ledger.enter(day, rules.epoch_days)
+        epoch, silent = ledger.enter(day, rules.epoch_days)
+        if epoch is None or silent:
+            return Outcome("silent", epoch.number if epoch else None, None, silent)
         note = ""
         if day < epoch.first:
             note = f"The clock shows {day}, before this epoch began on {epoch.first}; the epoch stays."

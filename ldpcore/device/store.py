@@ -5,8 +5,8 @@ a crash it is therefore the old one or the new one, never half of one, and a fil
 been damaged, not interrupted. It is sealed with AES-256 in Galois/counter mode, so any changed bit is
 noticed, and filled up to a power of two, so that its size does not count the cells in it.
 
-The key store keeps the key and two numbers that only grow: how many reports were ever drawn, and the last
-day of the newest epoch. An older copy of the file, put back by a backup or by somebody, is behind these
+The key store keeps the key and three numbers that only grow: how many reports were ever drawn, the last
+day of the newest epoch, and how often the ledger was found lost. An older copy of the file, put back by a backup or by somebody, is behind these
 numbers and is refused. On a phone this is the platform's store (Keychain, Android Keystore), which a copy
 of the storage does not contain. **Here a file stands in for it**, which protects nothing from somebody who
 can read both files.
@@ -32,7 +32,7 @@ _MAGIC = b"LDP ledger 1\0\0\0\0"
 _NONCE_BYTES = 12
 _SMALLEST = 4096
 _LENGTH = struct.Struct("<I")
-_ANCHOR = struct.Struct("<32sQI")
+_ANCHOR = struct.Struct("<32sQII")
 
 
 class DamagedError(Exception):
@@ -40,11 +40,12 @@ class DamagedError(Exception):
 
 
 class Anchor(NamedTuple):
-    """What the key store keeps: the key, reports ever drawn, last day of the newest epoch as an ordinal."""
+    """What the key store keeps: the key, reports ever drawn, last day of the newest epoch as an ordinal, losses."""
 
     key: bytes
     drawn: int = 0
     last_day: int = 0
+    losses: int = 0
 
 
 class KeyStore(Protocol):
@@ -148,7 +149,10 @@ class FileStore:
 
 
 class FileKeyStore:
-    """A file that stands in for the platform's key store in the simulation; see the top of this module."""
+    """A file that stands in for the platform's key store in the simulation; see the top of this module.
+
+    It holds everything twice, so that a bit that changed is noticed and not taken for another day or total.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self._path = os.fspath(path)
@@ -156,11 +160,13 @@ class FileKeyStore:
     def load(self) -> Anchor | None:
         """Return what was saved; None if it is gone or unreadable."""
         data = _read(self._path)
-        return Anchor(*_ANCHOR.unpack(data)) if data is not None and len(data) == _ANCHOR.size else None
+        if data is None or len(data) != 2 * _ANCHOR.size or data[: _ANCHOR.size] != data[_ANCHOR.size :]:
+            return None
+        return Anchor(*_ANCHOR.unpack_from(data))
 
     def save(self, anchor: Anchor) -> None:
         """Keep an anchor."""
-        _replace(self._path, _ANCHOR.pack(*anchor))
+        _replace(self._path, 2 * _ANCHOR.pack(*anchor))
 
 
 def _read(path: str) -> bytes | None:
