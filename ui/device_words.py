@@ -43,6 +43,12 @@ BESIDE: Final = (
         "Nothing to do here: all reports of a randomiser have one size.",
     ),
     (
+        "The phone's clock",
+        "A new epoch draws new answers, and the phone knows the day by its clock alone. Whoever sets that clock forward, a step "
+        "at a time, gets a fresh answer from the same place with each step.",
+        "Take the time from a source the server doesn't run. A jump of more than 60 days waits until it was seen on three days.",
+    ),
+    (
         "A changed phone",
         "An app that was tampered with sends the truth, or lies. The server cannot tell.",
         "Attestation helps a little; it is no proof.",

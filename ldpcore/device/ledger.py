@@ -297,20 +297,20 @@ class Ledger:
 
     def _doubt(self, state: _State, epoch: Epoch, day: date) -> str:
         """Note a day that lies far ahead; say why it is not believed, or nothing where it is."""
-        today = day.toordinal()
-        ahead = today - epoch.last.toordinal()
+        shown_day = day.toordinal()
+        ahead = shown_day - epoch.last.toordinal()
         if ahead <= AHEAD_DAYS:
             if state.doubt is not None:
                 self._commit(replace(state, doubt=None))
             return ""
         before, shown = state.doubt or (0, 0)
-        if not before <= today <= before + AHEAD_DAYS:
+        if not before <= shown_day <= before + AHEAD_DAYS:
             shown = 0
-        if today != before:
+        if shown_day != before:
             shown += 1
             if shown >= CONFIRMATIONS:
                 return ""
-            self._commit(replace(state, doubt=(today, shown)))
+            self._commit(replace(state, doubt=(shown_day, shown)))
         return (
             f"The clock jumped to {day}, {ahead} days after this epoch; the phone is silent until it has shown "
             f"{CONFIRMATIONS} different days there, {shown} so far."

@@ -64,6 +64,14 @@ def unprotected(facts: Facts) -> Section:
         Claim(memory, about="Linking over time"),
         Claim(small, figures={"cells": cells}, about="Small domains"),
         Claim(
+            "A phone knows the day by its own clock. Each time that clock goes forward past the end of an epoch, new answers are drawn, so "
+            "whoever can set it forward in steps gets a fresh answer, or a cap of them, with each step. The loss over a span of days holds "
+            "for clocks that are right."
+            if facts.schedule.memo
+            else "A phone knows the day by its own clock, and nothing here checks that clock.",
+            about="The phone's clock",
+        ),
+        Claim(
             "A changed phone, or other software on it, sees the true place before the coins are tossed.",
             about="The phone itself",
         ),

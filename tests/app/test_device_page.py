@@ -96,7 +96,9 @@ def test_the_parts_say_what_they_must(app: AppTest) -> None:
     ):
         assert words in text, words
     beside = app.table[0].value
-    assert {"The network address (IP)", "The client build", "The schedule"} <= set(beside.index)
+    assert {"The network address (IP)", "The client build", "The schedule", "The phone's clock"} <= set(
+        beside.index
+    )
     assert "anonym" not in text.lower() + " ".join(map(str, beside.to_numpy().ravel())).lower()
     assert "!" not in " ".join(element.value for element in app.markdown)
 

@@ -131,6 +131,18 @@ def test_p_and_q_are_exact_and_imply_the_epsilon_beside_the_label(report: Report
     assert figures_of(report, "mechanism", "Epsilon that they imply")["epsilon_effective"] <= 2
 
 
+def test_a_clock_set_forward_is_among_what_is_not_protected(evidence: Evidence) -> None:
+    # tests/privacy/test_ledger_clock.py steps a clock ten weeks in a day and gets ten answers.
+    for memo, said in (
+        (True, "gets a fresh answer, or a cap of them, with each step"),
+        (False, "its own clock"),
+    ):
+        report = compose(replace(evidence, schedule=Schedule(memo=memo)), now=NOON)
+        claims = report.section("unprotected").statements
+        (claim,) = [claim for claim in claims if claim.about == "The phone's clock"]
+        assert said in claim.text
+
+
 def test_losses_add_up_by_hand(evidence: Evidence) -> None:
     schedule = Schedule(reports_a_day=288, memo=False)
     fresh = compose(replace(evidence, schedule=schedule), now=NOON)
