@@ -1,20 +1,17 @@
 """Mechanisms: every randomiser at the scenario's epsilon, domain and number of devices."""
 
-import streamlit as st
-
 from ldpcore.errors import ParameterError, TripFileError
 from ui.glossary import words_used
 from ui.mechanism_cards import cards
 from ui.mechanism_parts import adviser, headline, make_redraws, over_epsilon, picture, table, usable
 from ui.pipeline import get_population
-from ui.scenario import complain, get_settings, show_odds
+from ui.scenario import get_settings, halt, show_odds
 
 scenario = get_settings()
 try:
     population = get_population(scenario)
 except (ParameterError, TripFileError) as error:
-    complain(error)
-    st.stop()
+    halt(error)
 scenario, comparison = usable(scenario, population)
 show_odds(comparison.own.mechanism)
 headline(comparison)

@@ -1,11 +1,9 @@
 """Sizing: whether local privacy can work with the devices, cells and accuracy somebody has in mind."""
 
-import streamlit as st
-
 from ldpcore.errors import ParameterError, TripFileError
 from ui.glossary import words_used
 from ui.pipeline import get_population
-from ui.scenario import complain, get_settings, show_odds
+from ui.scenario import get_settings, halt, show_odds
 from ui.sizing_more import alternatives, budget, conditions, downloads, engineering
 from ui.sizing_parts import ask, figures, formulas, nearest_yes, trap
 from ui.sizing_resolutions import over_resolutions
@@ -15,8 +13,7 @@ try:
     population = get_population(scenario) if not scenario.synthetic else None
     question = ask(scenario, population)
 except (ParameterError, TripFileError) as error:
-    complain(error)
-    st.stop()
+    halt(error)
 show_odds(question.case.randomiser())
 figures(question)
 words_used(

@@ -1,11 +1,9 @@
 """Trade-offs: what privacy costs here, over epsilon, resolution, randomiser and devices."""
 
-import streamlit as st
-
 from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.scenario import scenario_mechanism
 from ui.pipeline import get_population
-from ui.scenario import complain, get_settings, show_odds
+from ui.scenario import complain, get_settings, halt, show_odds
 from ui.tradeoff_choices import read_choices, study_of
 from ui.tradeoff_more import bearers, decision, downloads, maps
 from ui.tradeoff_parts import front, heat, lines, take_from_list, top, tried, useful_control
@@ -18,8 +16,7 @@ try:
     study = study_of(scenario, choices)
     work = get_work(study)
 except (ParameterError, TripFileError) as error:
-    complain(error)
-    st.stop()
+    halt(error)
 try:
     show_odds(scenario_mechanism(scenario, population))
 except ParameterError as error:

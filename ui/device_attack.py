@@ -38,6 +38,7 @@ from ui.link import remember_link
 from ui.number_words import count_of, percent, thousands
 from ui.palettes import RAMP_SIZE, RAMPS, tokens
 from ui.scenario import get_settings
+from ui.view_choice import keep_choice, open_choice, whole_of
 
 MAP_KEY: Final = "device_map"
 AFTER_KEY: Final = "device_after"
@@ -49,10 +50,13 @@ _DEFAULT_AFTER: Final = 30
 
 def attack_map(view: View) -> None:
     """Draw the map of beliefs with its slider; while it plays, this part alone runs again and again."""
-    if AFTER_KEY not in st.session_state:
-        text = st.session_state.get("view_after") or ""
-        wanted = int(text) if text.isdecimal() and len(text) < 9 else _DEFAULT_AFTER
-        st.session_state[AFTER_KEY] = wanted if wanted in AFTER else _DEFAULT_AFTER
+    open_choice(
+        "after",
+        AFTER_KEY,
+        default=_DEFAULT_AFTER,
+        read=whole_of(AFTER),
+        must="one of " + ", ".join(map(str, AFTER)),
+    )
     playing = bool(st.session_state.get(_PLAYING))
     # What a step of the animation does is told from what a run of the page does by this mark.
     st.session_state["_device_page_run"] = True
@@ -91,7 +95,7 @@ def _beliefs(view: View) -> None:
         )
     if state.pop("_device_toggled", False):
         st.rerun()
-    state["view_after"] = "" if after == _DEFAULT_AFTER else str(after)
+    keep_choice("after", after, _DEFAULT_AFTER)
     step = AFTER.index(after)
     with shown:
         version = _map(view, attack, step)

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from ldpcore.privacy.composition import device_loss
+from ldpcore.shapes import FloatArray
 from ldpcore.trips.cities import city_domain
 from ldpcore.week import CrowdSpend, Week, real_week
 from ui.controls import note
@@ -94,7 +95,7 @@ def crowd_frame(setting: Setting, spend: CrowdSpend) -> pd.DataFrame:
 def crowd_words(setting: Setting, spend: CrowdSpend) -> str:
     """Return what the histogram says."""
     epsilon, schedule = setting.scenario.epsilon, setting.schedule
-    spent = spend.draws * epsilon
+    spent = np.asarray(spend.draws * epsilon, dtype=np.float64)
     worst = device_loss(epsilon, schedule, days=setting.days) if schedule.memo else None
     bound = (
         f" The rules allow any phone at most {worst.epsilon:,.6g} in such a span ({worst.formula})."
@@ -103,9 +104,22 @@ def crowd_words(setting: Setting, spend: CrowdSpend) -> str:
     )
     return (
         f"With memory, a cap of {schedule.cap} and epochs of {count_of(schedule.epoch_days, 'day')}, the middle phone spends "
-        f"ε = **{np.median(spent):,.6g}** in {count_of(setting.days, 'day')}, one in ten spends {np.quantile(spent, 0.9):,.6g} or more, and "
+        f"ε = **{np.median(spent):,.6g}** in {count_of(setting.days, 'day')}, {_at_the_top(spent)}, and "
         f"**{percent(spend.over_cap)}** hit the cap.{bound} People who move a lot spend more: the budget is not the same for all."
     )
+
+
+def _at_the_top(spent: FloatArray) -> str:
+    """Return how many spend the most, counted: where many spend the same, a tenth of them is nowhere to be cut off.
+
+    >>> _at_the_top(np.array([4.0, 20.0, 8.0, 20.0]))
+    '50\u202f% spend the most, 20'
+    """
+    tenth = np.quantile(spent, 0.9, method="inverted_cdf")
+    share = f"{100 * np.mean(spent >= tenth):.3g}\N{NARROW NO-BREAK SPACE}%"
+    if tenth == spent.max():
+        return f"{share} spend the most, {tenth:,.6g}"
+    return f"{share} spend {tenth:,.6g} or more"
 
 
 def cap_words(setting: Setting, spend: CrowdSpend) -> str:

@@ -27,6 +27,7 @@ from ui.device_data import (
 from ui.headline import Figure, figures_html
 from ui.number_words import count_of, thousands
 from ui.schedule import get_schedule, set_schedule
+from ui.view_choice import keep_choice, one_of, open_choice, whole, whole_of
 
 PHONE_KEY, DAYS_KEY, PRIOR_KEY = "device_phone", "device_days", "device_prior"
 CADENCES: Final = {1: "Once a day", 24: "Every hour", 288: "Every 5 minutes"}
@@ -71,13 +72,31 @@ def ask(scenario: Scenario) -> View:
         st.info(
             f"Your file stays out of this page: it follows a simulated phone, in {city}, with your settings for privacy."
         )
-    _keep(PHONE_KEY, _number("phone", 0, range(PHONES_TO_CHOOSE)))
+    open_choice(
+        "phone",
+        PHONE_KEY,
+        default=0,
+        read=whole(0, PHONES_TO_CHOOSE - 1),
+        must=f"a whole number from 0 to {PHONES_TO_CHOOSE - 1}",
+    )
     offered = days_offered(schedule.reports_a_day)
-    _keep(DAYS_KEY, _number("days", DAYS[0], offered))
+    open_choice(
+        "days",
+        DAYS_KEY,
+        default=DAYS[0],
+        read=whole_of(offered),
+        must="one of " + ", ".join(map(str, offered)),
+    )
     if st.session_state[DAYS_KEY] not in offered:
         st.session_state[DAYS_KEY] = offered[0]
-    prior = st.session_state.get("view_prior") or ""
-    _keep(PRIOR_KEY, prior if prior in PRIORS else "")
+    open_choice(
+        "prior",
+        PRIOR_KEY,
+        default="",
+        read=one_of(PRIORS),
+        must="one of " + ", ".join(name for name in PRIORS if name),
+        used=f"“{PRIORS['']}”",
+    )
     cadence, days, phone = st.columns([0.55, 0.25, 0.2], gap="medium", vertical_alignment="bottom")
     with cadence:
         _cadence(schedule)
@@ -100,9 +119,9 @@ def ask(scenario: Scenario) -> View:
             help="One of 500 simulated people of this city, each with a home, work and usual places.",
         )
     state = st.session_state
-    state["view_phone"] = str(state[PHONE_KEY]) if state[PHONE_KEY] else ""
-    state["view_days"] = str(state[DAYS_KEY]) if state[DAYS_KEY] != DAYS[0] else ""
-    state["view_prior"] = state[PRIOR_KEY]
+    keep_choice("phone", state[PHONE_KEY], 0)
+    keep_choice("days", state[DAYS_KEY], DAYS[0])
+    keep_choice("prior", state[PRIOR_KEY], "")
     setting = setting_of(
         scenario, schedule, phone=state[PHONE_KEY] or 0, days=state[DAYS_KEY], prior=state[PRIOR_KEY]
     )
@@ -114,17 +133,6 @@ def ask(scenario: Scenario) -> View:
         if schedule.reports_a_day == 1:
             note(NUDGE)
     return view
-
-
-def _keep(key: str, default: object) -> None:
-    """Give a control its value of the link where a run has not drawn it before."""
-    st.session_state.setdefault(key, default)
-
-
-def _number(name: str, default: int, allowed: range | tuple[int, ...]) -> int:
-    """Return a choice of the view that the link carries, or the default where it is none."""
-    text = st.session_state.get(f"view_{name}") or ""
-    return int(text) if text.isdecimal() and len(text) < 9 and int(text) in allowed else default
 
 
 def _cadence(schedule: Schedule) -> None:

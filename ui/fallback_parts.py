@@ -56,6 +56,7 @@ from ui.hex_map import hex_map
 from ui.number_words import count_of, thousands
 from ui.table import STATUS_WORDS
 from ui.upload import reading_words
+from ui.view_choice import forget_problem, linked_choice, one_of, say_problem, whole_of
 
 MAP_KEY: Final = "fallback_map"
 METHOD_KEY: Final = "fallback_method"
@@ -109,10 +110,18 @@ def answer(plain: Release) -> tuple[Choice, FallbackRelease] | None:
 
 def _controls(plain: Release, fits: tuple[str, ...], choices: tuple[int, ...]) -> Choice:
     default = default_coarsest(plain.population)
-    methods = {"": fits[0], **{method: method for method in fits}}
-    method = methods.get(str(st.session_state.get("view_fall_back") or ""), fits[0])
-    wanted = str(st.session_state.get("view_coarsest") or default)
-    coarsest = int(wanted) if wanted in {str(level) for level in choices} else default
+    method = linked_choice(
+        "fall_back",
+        default=fits[0],
+        read=one_of(fits),
+        must="one of " + ", ".join(fits),
+        used=f"“{METHOD_LABELS[fits[0]]}”",
+    )
+    coarsest = linked_choice(
+        "coarsest", default=default, read=whole_of(choices), must="one of " + ", ".join(map(str, choices))
+    )
+    say_problem("fall_back")
+    say_problem("coarsest")
     # The link owns both choices, so that going back in the browser brings them back too.
     st.session_state[METHOD_KEY], st.session_state[COARSEST_KEY] = method, coarsest
     st.session_state["view_fall_back"] = "" if method == fits[0] else method
@@ -149,6 +158,7 @@ def _controls(plain: Release, fits: tuple[str, ...], choices: tuple[int, ...]) -
 
 
 def _take(name: str, key: str) -> None:
+    forget_problem(name)
     st.session_state[f"view_{name}"] = str(st.session_state[key])
 
 

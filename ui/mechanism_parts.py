@@ -30,6 +30,7 @@ from ui.mechanism_words import answer, four_figures
 from ui.number_words import round_significant, thousands
 from ui.pipeline import get_measured_errors
 from ui.scenario import complain, use_mechanism
+from ui.view_choice import linked_choice, one_of, say_problem
 
 REDRAWS: Final = 20
 AT_ONCE_CELLS: Final = 3_000
@@ -91,6 +92,7 @@ def usable(scenario: Scenario, population: Population) -> tuple[Scenario, Compar
         return scenario, compare(options=dict(scenario.options))
     except ParameterError as error:
         complain(error)
+        st.info(f"{error} What follows is with the options that suit it best.")
         return replace(scenario, options=()), compare()
 
 
@@ -222,11 +224,18 @@ def adviser(comparison: Comparison, population: Population) -> None:
 def _wish(name: str, label: str, choices: Mapping[str, str], help_text: str) -> str:
     """Draw one choice of the adviser, which the link carries beside the scenario."""
     options = list(choices)
-    kept = st.session_state.get(f"view_{name}", "")
+    kept = linked_choice(
+        name,
+        default=options[0],
+        read=one_of(options),
+        must="one of " + ", ".join(option for option in options if option),
+        used=f"“{choices[options[0]]}”",
+    )
+    say_problem(name)
     picked = st.selectbox(
         label,
         options,
-        index=options.index(kept) if kept in options else 0,
+        index=options.index(kept),
         format_func=choices.__getitem__,
         key=f"wish_{name}",
         help=help_text,

@@ -17,7 +17,8 @@ from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
 from ui.pipeline import get_population
 from ui.run_cache import RunCache
-from ui.scenario import complain
+from ui.scenario import halt
+from ui.view_choice import keep_choice, one_of, open_choice
 
 LEVEL_KEY: Final = "review_level"
 RUN_KEY: Final = "review_run"
@@ -30,8 +31,7 @@ _REDRAW_S: Final = 0.15
 
 def choose_level() -> str:
     """Draw the choice of the level, which the link carries."""
-    wanted = st.session_state.get("view_level")
-    st.session_state.setdefault(LEVEL_KEY, wanted if wanted in LEVELS else "quick")
+    open_choice("level", LEVEL_KEY, default="quick", read=one_of(LEVELS), must="one of " + ", ".join(LEVELS))
     level = st.segmented_control(
         "How much to try",
         list(LEVELS),
@@ -41,7 +41,7 @@ def choose_level() -> str:
         help="Full redraws the coins ten times as often and attacks the client with 25 times as many reports.",
     )
     level = level or "quick"
-    st.session_state["view_level"] = "" if level == "quick" else level
+    keep_choice("level", level, "quick")
     return level
 
 
@@ -75,8 +75,7 @@ def run_checks(scenario: Scenario, schedule: Schedule, level: str) -> None:
         )
     except (ParameterError, TripFileError) as error:
         state.pop(_RUNNING, None)
-        complain(error if isinstance(error, ParameterError) else ParameterError("trips", str(error)))
-        st.stop()
+        halt(error, titled=True)
     _kept().get((scenario, schedule, level), lambda: evidence)
     state.pop(_RUNNING, None)
     st.rerun()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import urlencode
 
 import h3
@@ -100,12 +100,29 @@ def get_settings() -> Scenario:
 
 def complain(error: ParameterError) -> None:
     """Show an error's sentence at the control concerned, or on the page where there is none."""
-    slots = st.session_state.get(_SLOTS, {})
-    parameter = error.parameter
+    slot = _slot_of(error.parameter)
+    (slot if slot is not None else st).error(str(error))
+
+
+def _slot_of(parameter: str) -> Any:  # noqa: ANN401 - a place of the page, or None
+    """Return the place under a setting's control; None where it has none."""
     if parameter in option_names(MECHANISMS[get_settings().mechanism]):
         parameter = "options"
-    slot = slots.get(parameter)
-    (slot if slot is not None else st).error(str(error))
+    return st.session_state.get(_SLOTS, {}).get(parameter)
+
+
+def halt(error: ParameterError | TripFileError, *, titled: bool = False) -> NoReturn:
+    """End a page that can't go on: its sentence in the main column, and at the control concerned.
+
+    On a phone the sidebar is out of sight, so a sentence there alone leaves an empty page.
+    """
+    if not titled:
+        st.html('<h1 class="headline">This page cannot be drawn with these settings.</h1>')
+    st.error(str(error))
+    slot = _slot_of(error.parameter) if isinstance(error, ParameterError) else None
+    if slot is not None:
+        slot.error(str(error))
+    st.stop()
 
 
 def release_in_force(scenario: Scenario) -> Release:
@@ -117,7 +134,7 @@ def release_in_force(scenario: Scenario) -> Release:
     except (ParameterError, TripFileError) as error:
         complain(error if isinstance(error, ParameterError) else ParameterError("trips", str(error)))
         last: Scenario = state.get(_LAST_RUN, DEFAULT)
-        st.info("What follows is the last scenario that could be run.")
+        st.info(f"{error} What follows is the last scenario that could be run.")
         return get_release(last)
     state[_LAST_RUN] = scenario
     return release

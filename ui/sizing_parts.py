@@ -22,11 +22,12 @@ from ldpcore.shapes import FloatArray
 from ldpcore.sizing import Case, CityFit, Verdict, city_fit, size, solve_count, solve_epsilon
 from ldpcore.trips.generate import cell_law
 from ui.charts import themed
-from ui.controls import heading
+from ui.controls import heading, note
 from ui.headline import Figure, figures_html
 from ui.link import set_controls
 from ui.number_words import percent, round_significant, thousands
 from ui.palettes import tokens as tokens_of
+from ui.view_choice import keep_choice, number, open_choice, whole
 
 DEFAULT_COUNT: Final = 500
 DEFAULT_ERROR: Final = 20.0
@@ -70,8 +71,21 @@ def ask(scenario: Scenario, population: Population | None) -> Question:
     """
     top = st.container()
     heading("What must be known")
-    st.session_state.setdefault(COUNT_KEY, _from_link("count", DEFAULT_COUNT, MAX_DEVICES, int))
-    st.session_state.setdefault(ERROR_KEY, _from_link("error", DEFAULT_ERROR, 1000.0, float))
+    open_choice(
+        "count",
+        COUNT_KEY,
+        default=DEFAULT_COUNT,
+        read=whole(1, MAX_DEVICES),
+        must=f"a whole number from 1 to {thousands(MAX_DEVICES)}",
+    )
+    open_choice(
+        "error",
+        ERROR_KEY,
+        default=DEFAULT_ERROR,
+        read=number(0.1, 1000.0),
+        must="a number from 0.1 to 1,000",
+        used=f"{DEFAULT_ERROR:g}",
+    )
     left, right = st.columns(2, gap="medium")
     with left:
         count = st.number_input(
@@ -92,15 +106,9 @@ def ask(scenario: Scenario, population: Population | None) -> Question:
             format="%g",
             help="One standard error over the count. The 95 % error bar is twice as wide.",
         )
-    st.session_state["view_count"] = "" if count == DEFAULT_COUNT else str(count)
-    st.session_state["view_error"] = "" if error == DEFAULT_ERROR else f"{error:g}"
+    keep_choice("count", count, DEFAULT_COUNT)
+    keep_choice("error", error, DEFAULT_ERROR, write=lambda value: f"{value:g}")
     shares, devices = distribution(scenario, population)
-    if count > devices:
-        raise ParameterError(
-            "devices",
-            f"A cell of {thousands(count)} devices is more than the {thousands(devices)} that report; lower the smallest "
-            "count or raise the devices.",
-        )
     case = Case(
         devices=devices,
         cells=shares.size,
@@ -108,21 +116,44 @@ def ask(scenario: Scenario, population: Population | None) -> Question:
         target_error=error / 100,
         mechanism=scenario.mechanism,
         options=scenario.options,
-        count=float(count),
+        count=float(min(count, devices)),
     )
     noun = "devices" if population is None or population.unit == "device" else "trips"
     question = Question(scenario, case, size(case), city_fit_of(scenario, case, shares), noun)
-    top.html(f'<h1 class="headline">{escape(headline(question))}</h1>')
+    if count > devices:
+        with top:
+            _impossible(question, count)
+    else:
+        top.html(f'<h1 class="headline">{escape(headline(question))}</h1>')
     return question
 
 
-def _from_link(name: str, default: float, most: float, convert: Callable[[str], float]) -> float:
-    """Return a choice of the view that the link carries, or the default where it is none."""
-    try:
-        value = convert(st.session_state.get(f"view_{name}") or str(default))
-    except ValueError:
-        return default
-    return value if 0.1 <= value <= most else default
+def _impossible(question: Question, count: int) -> None:
+    """Say that no cell can hold more devices than report, and offer what can be asked instead."""
+    case, scenario, noun = question.case, question.scenario, question.noun
+    st.html(f'<h1 class="headline">{escape(impossible(question, count))}</h1>')
+    note(f"What follows asks for a cell of all {thousands(case.devices)}. {headline(question)}")
+    left, right = st.columns(2, gap="small")
+    left.button(
+        f"Ask for a cell of {thousands(case.devices)}",
+        key="sizing_use_all",
+        on_click=lambda: _set(COUNT_KEY, case.devices),
+        width="stretch",
+    )
+    enough = math.ceil(count * scenario.devices / case.devices)
+    if scenario.synthetic and enough <= MAX_DEVICES:
+        right.button(
+            f"Raise the {noun} to {thousands(enough)}",
+            key="sizing_use_enough",
+            on_click=use_scenario(scenario, devices=enough),
+            width="stretch",
+        )
+
+
+def impossible(question: Question, count: int) -> str:
+    """Return in one sentence that fewer devices report than a cell is to hold, and what comes nearest."""
+    devices, noun = thousands(question.case.devices), question.noun
+    return f"No: a cell of {thousands(count)} cannot exist among {devices} {noun}; the nearest question is a cell of all {devices}."
 
 
 def distribution(scenario: Scenario, population: Population | None) -> tuple[FloatArray, int]:
@@ -260,12 +291,12 @@ def nearest_yes(question: Question) -> None:
                 None,
             )
         )
-    for number, (name, change, use) in enumerate(rows):
+    for place, (name, change, use) in enumerate(rows):
         left, middle, right = st.columns([0.24, 0.6, 0.16], vertical_alignment="center", gap="small")
         left.markdown(f"**{name}**")
         middle.markdown(change)
         if use is not None:
-            right.button("Use this", key=f"sizing_use_{number}", on_click=use, width="stretch")
+            right.button("Use this", key=f"sizing_use_{place}", on_click=use, width="stretch")
 
 
 def best_mechanism(case: Case) -> tuple[str, float] | None:

@@ -24,6 +24,7 @@ from ui.palettes import RAMPS, ErrorScale
 from ui.trouble_stories import STORIES, Plate, Story, sparse_redraws
 from ui.trouble_table import table_html
 from ui.trouble_words import TROUBLES, advice_html, sees_html
+from ui.view_choice import linked_choice, one_of, say_problem
 
 DEFAULT: Final = "flat"
 VISITED: Final = 40
@@ -38,14 +39,20 @@ def choose() -> tuple[str, bool]:
     The variant, such as ``"flat.epsilon"``, and whether the fault is on.
     """
     state = st.session_state
-    linked = state.get("view_fault") or DEFAULT
-    off = state.get("view_off") == "1"
+    linked = linked_choice(
+        "fault",
+        default=DEFAULT,
+        read=one_of([variant for trouble in TROUBLES.values() for variant in dict(trouble.variants)]),
+        must="one of the failures listed",
+        used="the first",
+    )
+    off = linked_choice("off", default="", read=one_of(("0", "1")), must="0 or 1", used="0") == "1"
+    say_problem("fault")
+    say_problem("off")
     if state.get(_SEEN) != (linked, off):
         # The link of the address bar, at first or after going back; what is no failure opens the first one.
-        name = linked.partition(".")[0]
-        known = name in TROUBLES and linked in TROUBLES[name].variants
-        state[_FAULT] = name if known else DEFAULT
-        state[f"trouble_variant_{state[_FAULT]}"] = linked if known else DEFAULT
+        state[_FAULT] = linked.partition(".")[0]
+        state[f"trouble_variant_{state[_FAULT]}"] = linked
         state[_SWITCH] = not off
     state.setdefault(_FAULT, DEFAULT)
     state.setdefault(_SWITCH, True)

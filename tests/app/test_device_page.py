@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from ldpcore.schedule import Schedule
 from ldpcore.settings import DEFAULT, Scenario
 from ldpcore.week import FRESH, SILENT
 from ui.device_attack import curve_frames, span_words
-from ui.device_crowd import cap_table, real_words, spend_counts
+from ui.device_crowd import cap_table, crowd_words, real_words, spend_counts
 from ui.device_data import (
     AFTER,
     days_offered,
@@ -289,3 +290,26 @@ def test_the_real_client_is_compared_and_not_kept() -> None:
 )
 def test_span_words(reports: int, a_day: int, words: str) -> None:
     assert span_words(reports, a_day) == words
+
+
+def test_what_a_link_says_wrongly_is_named_on_the_page() -> None:
+    app = open_page(phone="-1", days="9999", prior="<b>x", after="nan")
+    assert not app.exception
+    said = " ".join(entry.value for entry in app.main.warning)
+    for name in ("phone", "days", "prior", "after"):
+        assert f"The setting {name} of the link must be" in said
+    assert "`'<b>x'`" in said
+
+
+@pytest.mark.parametrize(
+    ("draws", "words"),
+    [
+        # 31 of 100 phones share the greatest total, so no tenth can be cut off.
+        ([1] * 69 + [5] * 31, "31\u202f% spend the most, 20,"),
+        ([*range(1, 101)], "11\u202f% spend 360 or more,"),
+    ],
+)
+def test_the_crowds_upper_tenth_is_counted(draws: list[int], words: str) -> None:
+    setting = SimpleNamespace(scenario=Scenario(epsilon=4.0), schedule=Schedule(), days=7)
+    spend = SimpleNamespace(draws=np.array(draws), over_cap=0.25)
+    assert words in crowd_words(setting, spend)

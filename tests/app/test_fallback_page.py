@@ -313,3 +313,19 @@ def test_an_own_file_is_sized_on_every_grid() -> None:
         assert row["Busiest cell"] == population.true_counts.max()
     assert "In the area of your file" in page_text(app)
     assert any("those of your file" in entry.value for entry in app.caption)
+
+
+def test_what_a_link_says_wrongly_is_named_on_the_page() -> None:
+    app = open_page(fall_back="xx", coarsest="-4")
+    assert not app.exception
+    said = [entry.value for entry in app.main.warning]
+    assert any("The setting fall_back of the link must be one of" in entry for entry in said)
+    assert any("The setting coarsest of the link must be one of" in entry for entry in said)
+
+
+def test_a_method_that_this_randomiser_cannot_use_is_named() -> None:
+    app = open_page(mechanism="grr", fall_back="groups", coarsest="0")
+    assert not app.exception
+    said = [entry.value for entry in app.main.warning]
+    assert any("fall_back of the link must be one of summed" in entry for entry in said)
+    assert any("coarsest of the link" in entry for entry in said)

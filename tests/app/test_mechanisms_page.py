@@ -222,3 +222,9 @@ def test_blocks_of_hadamard_response_work_on_explore() -> None:
     assert headline(run(scenario)) in page_text(app)
     opened(app, "open_cell", "open_table", "open_flow", "open_download")
     assert not app.exception
+
+
+def test_a_wish_of_the_link_that_there_is_not_is_named_on_the_page() -> None:
+    app = open_page(prefer="magic")
+    assert not app.exception
+    assert any("The setting prefer of the link must be" in entry.value for entry in app.main.warning)

@@ -143,3 +143,11 @@ def test_a_link_that_names_no_scenario_is_left_and_said() -> None:
     assert any("can't be read" in entry.value for entry in app.warning)
     assert app.selectbox(key="review_beside").value == ""
     assert "beside" not in app.query_params
+
+
+def test_a_level_that_there_is_not_is_named_on_the_page() -> None:
+    app = open_page(level="huge")
+    assert not app.exception
+    assert any(
+        "The setting level of the link must be one of quick" in entry.value for entry in app.main.warning
+    )

@@ -113,10 +113,47 @@ def test_a_month_adds_up() -> None:
     assert "6 × 10 cells × ε 2 = 120, **120** in any month" in page_text(app)
 
 
-def test_more_wanted_than_there_are_is_answered_at_the_control() -> None:
-    app = open_page(city="london", devices="1000", resolution="7", count="5000")
+def test_more_wanted_than_there_are_is_answered_in_the_main_column() -> None:
+    app = open_page(city="helsinki", devices="400", count="500")
     assert not app.exception
-    assert any("more than the 1,000 that report" in entry.value for entry in app.error)
+    assert (
+        "No: a cell of 500 cannot exist among 400 devices; the nearest question is a cell of all 400."
+        in page_text(app)
+    )
+    assert "The formulas with these numbers" in [entry.label for entry in app.expander]
+    [ask] = [entry for entry in app.button if entry.label == "Ask for a cell of 400"]
+    ask.click().run()
+    assert not app.exception
+    assert "a cell of 400 devices among 400 can" in page_text(app)
+    assert app.query_params["count"] in ("400", ["400"])
+
+
+def test_enough_devices_for_the_cell_are_one_click_away() -> None:
+    app = open_page(city="helsinki", devices="400", count="500", hour="8")
+    [more] = [entry for entry in app.button if entry.label.startswith("Raise the devices to ")]
+    more.click().run()
+    assert not app.exception
+    assert "cannot exist" not in page_text(app)
+    assert "a cell of 500 devices among 5" in page_text(app)
+
+
+@pytest.mark.parametrize(
+    ("count", "error"), [("-5", "abc"), ("1e18", "0"), ("0", "nan"), ("<b>x", "inf"), ("9" * 40, "-1")]
+)
+def test_what_a_link_says_wrongly_is_named_on_the_page(count: str, error: str) -> None:
+    app = open_page(**LONDON | {"count": count, "error": error})
+    assert not app.exception
+    said = [entry.value for entry in app.main.warning]
+    assert len(said) == 2
+    assert "setting count of the link must be a whole number" in said[0]
+    assert "500 is used" in said[0]
+    assert "setting error of the link must be a number from 0.1" in said[1]
+    assert "20 is used" in said[1]
+    # It stays until the control is moved: a page may run again by itself.
+    app.run()
+    assert len(app.main.warning) == 2
+    app.number_input(key="sizing_count").set_value(700).run()
+    assert len(app.main.warning) == 1
 
 
 def test_a_randomiser_without_closed_form_is_answered_at_its_control() -> None:

@@ -139,3 +139,11 @@ def test_a_file_of_the_users_shows_every_failure_with_a_warning(variant: str) ->
     assert not app.error
     assert any("they are not private" in entry.value for entry in app.warning)
     assert "devices" not in headline(app)
+
+
+def test_what_a_link_says_wrongly_is_named_on_the_page() -> None:
+    app = open_page(fault="nonsense", off="maybe")
+    assert not app.exception
+    said = " ".join(entry.value for entry in app.main.warning)
+    assert "The setting fault of the link must be one of the failures listed" in said
+    assert "The setting off of the link must be 0 or 1" in said
