@@ -49,6 +49,11 @@ def choice_key(name: str) -> str:
     return _Choice.key(name)
 
 
+def has_problem(name: str) -> bool:
+    """Return whether what the link said of a choice was not used."""
+    return bool(st.session_state.get(_PROBLEM + name))
+
+
 def problem_at(name: str) -> None:
     """Show at a control why what the link said of it was not used."""
     problem = st.session_state.get(_PROBLEM + name)

@@ -23,7 +23,7 @@ from ui.headline import figures_html
 from ui.link import remember_link, set_controls
 from ui.scenario import get_settings
 from ui.tradeoff_charts import PICK, front_chart, heat_map, theory_lines
-from ui.tradeoff_choices import LINES, choice_key, grid_controls, line_names, problem_at
+from ui.tradeoff_choices import LINES, choice_key, grid_controls, has_problem, line_names, problem_at
 from ui.tradeoff_frames import csv_bytes, heat_frame, labels, line_frames, pareto_frame
 from ui.tradeoff_words import MEASURES, answer, cards, seconds_words
 from ui.tradeoff_work import State, Study, Work, cancel_work, get_work, go_on, line_axis
@@ -233,7 +233,10 @@ def take_from_list(study: Study, scenario: Scenario) -> None:
 
 def tried(scenario: Scenario) -> None:
     """Draw what the sweep tries, folded away."""
-    with st.expander("What is tried"):
+    # A sentence about the link must not be folded away.
+    with st.expander(
+        "What is tried", expanded=any(map(has_problem, ("try_epsilons", "try_resolutions", "redraws")))
+    ):
         grid_controls(scenario)
 
 
