@@ -348,7 +348,13 @@ def success_curves(view: View) -> None:
         )
         table = pd.concat([lines.assign(how="exact"), dots.assign(how="simulated")], ignore_index=True)
         st.dataframe(
-            table,
+            # An exact value has no interval: nothing is written there.
+            table.assign(
+                **{
+                    end: ["" if np.isnan(value) else percent(value) for value in table[end].astype(float)]
+                    for end in ("low", "high")
+                }
+            ),
             hide_index=True,
             width="stretch",
             height=220,
@@ -357,8 +363,8 @@ def success_curves(view: View) -> None:
                 "reports": st.column_config.NumberColumn("Reports", format="localized"),
                 "success": st.column_config.NumberColumn("Guess is right", format="percent"),
                 "how": "How it is known",
-                "low": st.column_config.NumberColumn("95 % from", format="percent"),
-                "high": st.column_config.NumberColumn("95 % to", format="percent"),
+                "low": "95 % from",
+                "high": "95 % to",
             },
         )
         st.download_button(

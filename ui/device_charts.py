@@ -110,17 +110,16 @@ def spend_chart(spent: pd.DataFrame, *, dark: bool) -> Chart:
         ]
     )
     last = spent.loc[spent.groupby("kind")["time"].idxmax()]
-    labels = (
-        alt.Chart(last.assign(name=[f"{row.kind}: ε = {row.epsilon:,.6g}" for row in last.itertuples()]))
-        .mark_text(align="right", dx=-4, dy=-9)
-        .encode(
-            x="time:T",
-            y="epsilon:Q",
-            text="name:N",
-            color=alt.Color("kind:N", legend=None, scale=alt.Scale(domain=names, range=colours)),
-        )
+    named = alt.Chart(last.assign(name=[f"{row.kind}: ε = {row.epsilon:,.6g}" for row in last.itertuples()]))
+    place = {"x": "time:T", "y": "epsilon:Q", "text": "name:N"}
+    # The page's own colour around the letters keeps the grid out of them.
+    halo = named.mark_text(
+        align="right", dx=-4, dy=-9, color=tokens.page, stroke=tokens.page, strokeWidth=5
+    ).encode(**place)
+    labels = named.mark_text(align="right", dx=-4, dy=-9).encode(
+        **place, color=alt.Color("kind:N", legend=None, scale=alt.Scale(domain=names, range=colours))
     )
-    return _drawn(alt.layer(line, labels), height=150, dark=dark)
+    return _drawn(alt.layer(line, halo, labels), height=150, dark=dark)
 
 
 def success_chart(lines: pd.DataFrame, dots: pd.DataFrame, *, marks: pd.DataFrame, dark: bool) -> Chart:

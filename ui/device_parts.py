@@ -97,7 +97,7 @@ def ask(scenario: Scenario) -> View:
         must="one of " + ", ".join(name for name in PRIORS if name),
         used=f"“{PRIORS['']}”",
     )
-    cadence, days, phone = st.columns([0.55, 0.25, 0.2], gap="medium", vertical_alignment="bottom")
+    cadence, days, phone = st.columns([0.55, 0.25, 0.2], gap="medium", vertical_alignment="top")
     with cadence:
         _cadence(schedule)
     with days:

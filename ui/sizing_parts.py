@@ -335,7 +335,7 @@ def trap(question: Question) -> None:
             "devices:Q",
             scale=alt.Scale(type="log"),
             title=f"{noun.capitalize()} that report",
-            axis=alt.Axis(format="~s", tickCount=5),
+            axis=alt.Axis(format="~s", tickCount=5, grid=False),
         ),
         y=alt.Y(
             "error:Q",
@@ -344,8 +344,9 @@ def trap(question: Question) -> None:
             axis=alt.Axis(format="~%", values=[0.001, 0.01, 0.1, 1, 10, 100]),
         ),
     )
+    colour = alt.Color("held:N", legend=None, scale=alt.Scale(range=[tokens.quiet, tokens.accent]))
     line = base.mark_line(strokeWidth=2).encode(
-        color=alt.Color("held:N", legend=None, scale=alt.Scale(range=[tokens.quiet, tokens.accent])),
+        color=colour,
         tooltip=[
             alt.Tooltip("held:N", title="Held fixed"),
             alt.Tooltip("devices:Q", format=",.0f", title="Devices"),
@@ -358,9 +359,14 @@ def trap(question: Question) -> None:
     )
     labels = [
         alt.Chart(ends[ends["left"] == left])
-        .mark_text(align="right" if left else "left", dx=-10 if left else 10, dy=-9, color=tokens.text)
-        .encode(x="devices:Q", y="error:Q", text="held:N")
+        .mark_text(align="right" if left else "left", dx=-10 if left else 10, dy=-9, **halo)
+        .encode(x="devices:Q", y="error:Q", text="held:N", **colours)
         for left in (True, False)
+        # The page's own colour around the letters keeps the grid out of them.
+        for halo, colours in (
+            ({"stroke": tokens.page, "strokeWidth": 5, "color": tokens.page}, {}),
+            ({}, {"color": colour}),
+        )
     ]
     target = (
         alt.Chart(pd.DataFrame({"error": [case.target_error]}))

@@ -73,8 +73,14 @@ def heat_map(
     cells = base.mark_rect(stroke=tokens.page, strokeWidth=2, cornerRadius=4).encode(
         color=alt.Color("fill:N", scale=None, legend=None)
     )
-    texts = base.mark_text(fontSize=13).encode(
-        text="written:N", color=alt.Color("ink:N", scale=None, legend=None)
+    # On a phone a cell is narrower than its number: smaller there, and without spaces.
+    narrow = f"width / {max(len(epsilons), 1)} < 52"
+    texts = (
+        base.transform_calculate(
+            short=f"{narrow} ? replace(datum.written, regexp('\\\\s', 'g'), '') : datum.written"
+        )
+        .mark_text(fontSize=alt.ExprRef(f"{narrow} ? 11 : 13"))
+        .encode(text="short:N", color=alt.Color("ink:N", scale=None, legend=None))
     )
     # A light line inside the dark one, so that the frame shows on every colour.
     frames = [
@@ -104,6 +110,9 @@ def _point_tooltip(measure: Measure, noun: str) -> list[Any]:
         alt.Tooltip("cells:Q", title="Cells", format=","),
         alt.Tooltip("redraws:Q", title="Redraws"),
     ]
+
+
+_FEW_EPSILONS: Final = {0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0}
 
 
 def theory_lines(
@@ -159,12 +168,18 @@ def theory_lines(
     y_axis = _value_axis(measure, low, high)
     unit = f", {noun}" if measure.key == "mean_absolute_error" else ""
     epsilons = [*dots["epsilon"], *lines["epsilon"]] or [now]
+    ticks = {*map(float, dots["epsilon"])} or {
+        epsilon for epsilon in _FEW_EPSILONS if min(epsilons) <= epsilon <= max(epsilons)
+    }
     x = alt.X(
         "epsilon:Q",
         title="Privacy loss ε",
         scale=alt.Scale(type="log", domain=[min(epsilons) * 0.94, max(epsilons) * 1.06], nice=False),
         axis=alt.Axis(
-            values=sorted({*map(float, dots["epsilon"])}), format="~g", grid=False, labelOverlap=True
+            values=sorted(ticks),
+            format="~g",
+            grid=False,
+            labelOverlap=True,
         ),
     )
     y = alt.Y("value:Q", title=measure.axis + unit, scale=y_scale, axis=y_axis)
@@ -196,7 +211,10 @@ def theory_lines(
         .mark_rule(strokeDash=[4, 4], color=tokens.quiet)
         .encode(x=x)
     )
-    labels = _end_labels(frame, names, low=low, high=high, logarithmic=measure.logarithmic)
+    # A line without a dot so far is named at the end of its theory.
+    bare = curve[~curve["line"].isin(frame["line"])]
+    named = pd.concat([part for part in (frame, bare) if not part.empty] or [frame])
+    labels = _end_labels(named, names, low=low, high=high, logarithmic=measure.logarithmic)
     texts = (
         alt.Chart(labels)
         .mark_text(align="left", dx=8, clip=False)

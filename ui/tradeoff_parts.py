@@ -258,8 +258,8 @@ def lines(study: Study, figure: str, noun: str) -> None:
     def part() -> None:
         points = work.points if study.lines is None else work.line_points
         dots, curves = line_frames(list(points.values()), dict(work.theory), measure, axis)
-        if dots.empty:
-            st.html('<p class="quiet">The first combinations are on their way.</p>')
+        if dots.empty and curves.empty:
+            st.html('<p class="quiet">Theory is on its way; the first redraws come after it.</p>')
             return
         bars = "the 95 % interval" if figure == "top_list_right" else "one standard deviation of a redraw"
         st.html(

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
@@ -160,10 +161,12 @@ class Work:
     def _steps(self) -> Iterator[None]:
         """Do the work, most wanted first, and come up for air after each piece of it."""
         study = self.study
-        yield from self._sweep(study.grid, self.points, "Sweep of ε and resolution")
+        # Theory needs no redraws, so its lines are drawn by turns with the dots, each line ahead of most of its dots.
+        dots = self._sweep(study.grid, self.points, "Sweep of ε and resolution")
+        for _ in zip_longest(self._theory(), dots):
+            yield
         if study.lines is not None:
             yield from self._sweep(study.lines, self.line_points, "Sweep for the lines")
-        yield from self._theory()
         if self.current is None or self.current.error is not None:
             return
         self.progress = Progress("Error by tenth of density", 0.0, None)
@@ -206,7 +209,8 @@ class Work:
                 curves[value] = replace(study.scenario, **changed)
         epsilons = theory_epsilons(grid)
         for done, (value, scenario) in enumerate(curves.items()):
-            self.progress = Progress("Theory between the points", done / len(curves), None)
+            if len(self.points) == len(study.grid.points()):  # else the sweep says how far it is
+                self.progress = Progress("Theory between the points", done / len(curves), None)
             part = replace(scenario, epsilon=1.0)
             curve = self.kept.peek(("theory", part, epsilons))
             if curve is None:
