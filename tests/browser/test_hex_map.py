@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.harness import APPS, Server, wait_until_painted
 from ui.palettes import LIGHT, hex_to_rgb
@@ -435,3 +435,19 @@ def test_the_map_has_no_finding_of_axe(open_map: Open, query: str, width: int):
     )
     found = [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in results.response["violations"]]
     assert found == []
+
+
+def test_until_its_style_has_come_the_map_is_one_sentence(open_map: Open) -> None:
+    held: list[Route] = []
+    opened = open_map(prepare=lambda page: page.route("**/hex_map.css*", held.append), painted=False)
+    expect(opened.page.locator(".atlas-map")).to_be_attached(timeout=30_000)
+    opened.page.wait_for_timeout(1_000)
+    assert held
+    for part in (".controls button", ".attribution", ".unseen"):
+        expect(opened.page.locator(f".atlas-map {part}").first).to_be_hidden()
+    for route in held:
+        route.continue_()
+    opened.wait()
+    expect(opened.page.locator(".atlas-map .controls button").first).to_be_visible()
+    expect(opened.page.locator(".attribution")).to_be_visible()
+    assert distinct(opened.pixels()) > 25

@@ -16,6 +16,11 @@ const HELP =
 
 const CLICK_PIXELS = 5;
 
+// Until the style sheet has come, and on a busy line that takes seconds: the sentence of the stage and nothing else.
+const UNSTYLED =
+  ".controls, .attribution, .tooltip, .unseen, .titles { display: none; } .stage { outline: none; }" +
+  ".message { margin: 0; padding: 12px 16px; font: 14px/1.4 var(--st-font, sans-serif); }";
+
 let frames = 0;
 
 export function createFrame(actions) {
@@ -45,6 +50,8 @@ export function createFrame(actions) {
   // Buttons stand beside the stage and not in it: their key presses are not the map's.
   const body = element("div", { class: "body" }, stage, controls, tooltip, attribution);
   const root = element("section", { class: "atlas-map", "data-state": "loading" }, titles, body, help, news);
+  const style = element("style", {}, UNSTYLED);
+  root.prepend(style);
 
   stage.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -80,7 +87,7 @@ export function createFrame(actions) {
   stage.addEventListener("blur", () => {
     crosshair.hidden = true;
   });
-  return { root, titles, body, stage, canvas, dividers, crosshair, tooltip, message, attribution, fit, news };
+  return { root, style, titles, body, stage, canvas, dividers, crosshair, tooltip, message, attribution, fit, news };
 }
 
 function button(label, path, onClick) {

@@ -55,11 +55,10 @@ class HexMap {
     parent.append(this.frame.root);
     this.resizes = new ResizeObserver(() => this.resized());
     this.resizes.observe(this.frame.stage);
-    loadStyle().then((text) => {
-      const style = document.createElement("style");
-      style.textContent = text;
-      this.frame.root.prepend(style);
-    });
+    loadStyle().then(
+      (text) => (this.frame.style.textContent = text),
+      () => (this.frame.style.textContent = ""), // a map without style is still one with buttons
+    );
   }
 
   // --- updates ---------------------------------------------------------------------------------
