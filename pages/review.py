@@ -2,9 +2,12 @@
 
 import streamlit as st
 
+from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.review import compose
 from ldpcore.review.facts import Facts
+from ldpcore.scenario import scenario_mechanism
 from ui.controls import note
+from ui.pipeline import get_population
 from ui.review_beside import choose_other, run_beside
 from ui.review_parts import (
     apply_review_style,
@@ -18,12 +21,18 @@ from ui.review_parts import (
     verdict,
 )
 from ui.review_run import RUN_KEY, choose_level, held_evidence, run_checks, was_stopped
-from ui.scenario import get_settings
+from ui.scenario import complain, get_settings, show_odds
 from ui.schedule import get_schedule
 from ui.statements import get_statements, statement_form
 
 scenario, schedule, statements = get_settings(), get_schedule(), get_statements()
 apply_review_style()
+try:
+    show_odds(scenario_mechanism(scenario, get_population(scenario)))
+except ParameterError as error:
+    complain(error)
+except TripFileError:
+    pass  # the checks say it, where the file is asked for
 top = st.container()
 left, right = st.columns([0.6, 0.4], gap="medium", vertical_alignment="bottom")
 with left:

@@ -151,3 +151,7 @@ def test_a_level_that_there_is_not_is_named_on_the_page() -> None:
     assert any(
         "The setting level of the link must be one of quick" in entry.value for entry in app.main.warning
     )
+
+
+def test_the_odds_stand_under_epsilon_before_anything_is_run() -> None:
+    assert "odds about a phone change by more than" in page_text(open_page(**SMALL))
