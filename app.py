@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ui.frame import apply_style, page_icon
+from ui.learn_link import place
 from ui.link import remember_link, start_session
 from ui.scenario import scenario_controls, unit_of
 from ui.schedule import get_schedule, standing_line
@@ -32,7 +33,9 @@ page = st.navigation(
     position="top",
 )
 scenario = scenario_controls()
-st.html(standing_line(scenario, get_schedule(), unit=unit_of(scenario)))
+# A class draws from its own number: two pupils with different seeds in their links see one page.
+class_seed = place().class_seed if page.url_path == "learn" else None
+st.html(standing_line(scenario, get_schedule(), unit=unit_of(scenario), class_seed=class_seed))
 for problem in problems:
     st.warning(problem)
 page.run()

@@ -164,7 +164,10 @@ def for_classes(place: Place, scenario: Scenario) -> None:
         )
         _class_controls(place)
         base = (st.context.url or "").split("?")[0]
-        st.code(base + "?" + urlencode(link_params(get_settings())), language=None, wrap_lines=True)
+        params = link_params(get_settings())
+        if place.class_seed is not None:
+            params = {name: value for name, value in params.items() if name not in {"seed", "draw"}}
+        st.code(base + "?" + urlencode(params), language=None, wrap_lines=True)
 
         def facts() -> Facts:
             return facts_of(get_release(scenario), class_seed=place.class_seed)

@@ -70,18 +70,24 @@ def budget_meter(scenario: Scenario, schedule: Schedule, *, unit: str) -> str:
     )
 
 
-def standing_line(scenario: Scenario, schedule: Schedule, *, unit: str) -> str:
-    """Return the line above every page as HTML: the total epsilon, its unit, the place and the seed."""
+def standing_line(scenario: Scenario, schedule: Schedule, *, unit: str, class_seed: int | None = None) -> str:
+    """Return the line above every page as HTML: the total epsilon, its unit, the place and the seed.
+
+    Parameters
+    ----------
+    scenario, schedule, unit
+        As for `budget_meter`.
+    class_seed
+        The number a class shares, where the page draws its coins from it instead of the scenario's seed and redraw.
+    """
     total, covered = scenario.epsilon, "one trip"
     if unit == "device":
         total, covered = device_loss(scenario.epsilon, schedule, days=1).epsilon, "one device for one day"
     place = CITIES[scenario.city].label if scenario.city is not None else "your own file"
     if not scenario.synthetic:
         place = "your own file"
-    return (
-        f'<p class="standing"><b>Total ε {_total(total)}</b> for {covered}<span> · {escape(place)} · seed '
-        f"{scenario.seed}, redraw {scenario.draw}</span></p>"
-    )
+    coins = f"seed {scenario.seed}, redraw {scenario.draw}" if class_seed is None else f"class {class_seed}"
+    return f'<p class="standing"><b>Total ε {_total(total)}</b> for {covered}<span> · {escape(place)} · {coins}</span></p>'
 
 
 def _total(epsilon: float) -> str:
