@@ -118,10 +118,10 @@ def redraw_svg(found: Redraws, population: Population, *, confidence: float, dar
     below = RAMPS["error"].css(70, dark=dark)
     city = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_MAP_WIDTH:.0f} {height + 24:.0f}" '
-        f'font-size="12" style="max-width:440px">{cells}{frames}'
+        f'font-size="12" class="w380" style="max-width:440px">{cells}{frames}'
         f'<rect x="2" y="{height + 9:.0f}" width="11" height="11" fill="{below}"/>'
-        f'<text x="18" y="{height + 19:.0f}" fill="{colours.quiet}">estimate below zero; framed: the two cells at the '
-        "right</text></svg>"
+        f'<text x="18" y="{height + 19:.0f}" fill="{colours.quiet}">estimate below zero; framed: the two cells of the '
+        "bars</text></svg>"
     )
     bars = _bars(found, confidence=confidence, dark=dark)
     return city + bars
@@ -162,9 +162,9 @@ def _bars(found: Redraws, *, confidence: float, dark: bool) -> str:
             f'<text x="2" y="{top + 130}" fill="{colours.quiet}">{_short(low)}</text>{"".join(marks)}'
         )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 346" font-size="12" '
-        f'style="max-width:620px">{"".join(rows)}<text x="{left}" y="342" fill="{colours.quiet}">error bars: {100 * confidence:g} of '
-        "100 should hold the truth; a broken one does not</text></svg>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 350" font-size="12" class="w480" '
+        f'style="max-width:620px">{"".join(rows)}<text x="2" y="344" fill="{colours.quiet}">{100 * confidence:g} of '
+        "100 bars should hold the truth; a broken one does not</text></svg>"
     )
 
 

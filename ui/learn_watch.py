@@ -36,7 +36,7 @@ def watch_svg(found: Watch, tokens: Tokens) -> str:
         stacked[district] += 1
     mark = left + found.home * pitch + 16
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 222" font-size="12" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 222" font-size="12" class="w440" '
         f'style="max-width:640px"><text x="2" y="44" fill="{tokens.quiet}">reports</text>'
         f'<text x="2" y="58" fill="{tokens.quiet}">so far</text>{"".join(dots)}'
         f'<text x="2" y="120" fill="{tokens.quiet}">belief</text>'

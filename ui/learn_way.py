@@ -76,7 +76,7 @@ def way_svg(support: FloatArray, cell: int, *, raw: FloatArray, estimates: Float
     dot_x = ";".join(str(left - 12) for _ in range(5))
     dot_y = "23;67;112;190;280"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 316" font-size="12" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 316" font-size="12" class="w440" '
         'style="max-width:560px">'
         f"{row(12, encoded, 0, 'Encode', 'on the phone')}"
         f'{row(56, sent, 1, "Perturb", "on the phone")}<g data-from="1">{marks}</g>'
