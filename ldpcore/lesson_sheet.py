@@ -177,8 +177,8 @@ def exercises(facts: Facts) -> tuple[Exercise, ...]:
             3,
             f"{n:,} phones report. How many reports point to a cell without a single phone, on average? Why is a map of "
             "these raw counts wrong?",
-            f"n q = {n:,} × {written_for(example.q, n)} = {example.by_chance:,.0f}. Chance adds that number to every cell, busy or "
-            f"empty; on this map {facts.busy.empty} of {cells:,} cells are empty and all look busy.",
+            f"n q = {n:,} × {written_for(example.q, n)} = {example.by_chance:,.0f}. Chance adds that number to an empty cell, and (n − c) q, "
+            f"nearly as much, to one with c phones; on this map {facts.busy.empty} of {cells:,} cells are empty and all look busy.",
         ),
         Exercise(
             4,

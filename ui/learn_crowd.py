@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from ldpcore.lesson import Busy, Inversion, busy, inversion, written_for
+from ldpcore.lesson import Busy, Inversion, busy, inversion, probabilities, written_for
 from ldpcore.release import Release
 from ldpcore.settings import Scenario
 from ui.explore_map import raw_counts
@@ -43,7 +43,7 @@ def crowd(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - every
     )
     release = get_release(replace(scenario, devices=devices))
     found = busy(release)
-    n = release.population.size
+    n, (p, q) = release.population.size, probabilities(release.mechanism)
     raw, truth = raw_counts(release), release.population.true_counts.astype(np.float64)
     with top:
         headline(
@@ -86,9 +86,13 @@ def crowd(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - every
     )
     st.html(figures_html(_busy_figures(found), map_version=f"crowd-{n}"))
     st.html(
-        f"<p class=lesson>A {term('raw_count', place='crowd')} adds two things: the phones that are there, and the phones "
-        "elsewhere that chance made point here. The second part is the same for every cell and grows with every phone, so "
-        "more phones do not make it go away. A map of raw counts is the most common mistake in this field.</p>"
+        f"<p class=lesson>A {term('raw_count', place='crowd')} adds two things. Of the c phones that are there, the share "
+        f"p\u00a0=\u00a0{p:.3g} that points to its own cell: about {thousands(found.busiest_truth * p)} of "
+        f"{thousands(found.busiest_truth)} in the busiest. And of the n − c phones elsewhere the share q\u00a0=\u00a0{q:.3g} that "
+        f"chance made point here: (n − c) q, which is nearly the same for every cell, "
+        f"{thousands((n - found.busiest_truth) * q)} in the busiest and {thousands(found.by_chance)} in an empty one. The "
+        "second part grows with every phone elsewhere, so more phones do not make it go away. A map of raw counts is the "
+        "most common mistake in this field.</p>"
     )
     map_table(release)
     n_text, q_text = thousands(n), written_for(found.by_chance / n, n)
@@ -259,7 +263,7 @@ def _formula(found: Inversion) -> None:
         f"= <b>{thousands(found.estimate)} ±{thousands(found.std_error)}</b> devices</p>"
     )
     st.html(
-        f"<p class=lesson>Nothing here looks at a single phone, so it costs no privacy. The result is "
+        f"<p class=lesson>This reads only what was sent already, so it costs no further privacy. The result is "
         f"{term('unbiased', place='back')}: too high and too low cancel over many tosses of all coins. ±"
         f"{thousands(found.std_error)} is one {term('standard_error', place='back')}; step 5 shows where it comes from.</p>"
     )

@@ -57,7 +57,7 @@ STEPS: Final = (
         3,
         "A crowd",
         "Crowd",
-        "The server adds up all reports, cell by cell. Chance has marked every cell, so every cell looks busy, "
+        "The server adds up all reports, cell by cell. Chance marks cells all over the map, so empty ones look busy too, "
         "however many phones take part.",
         (2,),
     ),
