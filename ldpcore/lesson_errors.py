@@ -123,6 +123,26 @@ class Grid:
     largest_error: float
 
 
+def direct_limit(epsilon: float) -> float:
+    """Return 3 e^epsilon + 2: up to so many cells generalised randomised response errs no more than marks on a list.
+
+    Compared is the error of an empty cell, with optimised unary encoding: (d - 2 + e^epsilon) / (e^epsilon - 1)^2
+    against 4 e^epsilon / (e^epsilon - 1)^2 per report (T. Wang, J. Blocki, N. Li, S. Jha, *Locally Differentially
+    Private Protocols for Frequency Estimation*, USENIX Security 2017, section 5).
+
+    Parameters
+    ----------
+    epsilon
+        Of one report.
+
+    Examples
+    --------
+    >>> round(direct_limit(2.0), 1)
+    24.2
+    """
+    return 3 * math.exp(epsilon) + 2
+
+
 def grid(
     mechanism_name: str, *, epsilon: float, resolution: int, cells: int, devices: int, **options: object
 ) -> Grid:

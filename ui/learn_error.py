@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from ldpcore.lesson import lesson_generator
-from ldpcore.lesson_errors import Clamping, Grid, grid, measure_clamping
+from ldpcore.lesson import lesson_generator, probabilities
+from ldpcore.lesson_errors import Clamping, Grid, direct_limit, grid, measure_clamping
+from ldpcore.mechanisms import make_mechanism
 from ldpcore.release import Release
 from ldpcore.settings import Scenario
 from ui.glossary import term
@@ -243,6 +244,7 @@ def finer_grid(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - 
     )
     _grid_table(rows, scenario, n)
     _exactly(rows, scenario, release)
+    _which_randomiser(coarse, scenario, n)
     map_table(release)
     factor = rows[1].relative_error / coarse.relative_error
     return Question(
@@ -304,6 +306,27 @@ def _grid_table(rows: list[Grid], scenario: Scenario, n: int) -> None:
             if table[name].dtype.kind in "if"
         }
         | {"Relative error of a mean cell": st.column_config.NumberColumn(format="percent")},
+    )
+
+
+def _which_randomiser(own: Grid, scenario: Scenario, n: int) -> None:
+    """Say when to send one cell and when marks on a list, with the numbers of this grid."""
+    epsilon, limit = scenario.epsilon, direct_limit(scenario.epsilon)
+    direct, marks = (
+        grid(name, epsilon=epsilon, resolution=own.resolution, cells=own.cells, devices=n)
+        for name in ("grr", "oue")
+    )
+    named = probabilities(make_mechanism("grr", epsilon=epsilon, domain_size=own.cells))[0]
+    better = "optimised unary encoding" if own.cells > limit else "generalised randomised response"
+    st.html(
+        "<h2 class=card-name>Which randomiser, then</h2><p class=lesson>Generalised randomised response sends one cell: the "
+        f"phone's own with chance e^ε ÷ (e^ε + d − 1), any other with the same small chance. With d = {thousands(own.cells)} "
+        f"cells only {100 * named:.3g} of 100 phones send their own, so the many wrong names drown the right ones. Optimised "
+        "unary encoding sends a mark or none for each cell by itself, so it does not matter how many others there are.</p>"
+        f"<p class=lesson>The two err alike in an empty cell at d = 3e^ε + 2, here {limit:.1f} cells. Fewer cells: send one "
+        f"name, which is shorter too. More cells: send marks. At resolution {own.resolution} an empty cell is known to "
+        f"±{thousands(direct.std_error)} devices by the first and to ±{thousands(marks.std_error)} by the second: {better} "
+        "is the better one here.</p>"
     )
 
 
