@@ -13,7 +13,9 @@ from ldpcore.lesson import probabilities
 from ldpcore.mechanisms import FrequencyOracle, Mechanism, make_mechanism
 from ldpcore.mechanisms.options import checked_integer
 from ldpcore.privacy.averaging import exact_success, memo_draws
+from ldpcore.privacy.composition import device_loss
 from ldpcore.privacy.posterior import informed_prior, posterior, posterior_path, uniform_prior
+from ldpcore.schedule import Schedule
 from ldpcore.shapes import BoolArray, FloatArray, IntArray
 
 DISTRICTS: Final = 10
@@ -150,6 +152,30 @@ def belief(epsilon: float, *, prior: float, districts: int = DISTRICTS) -> tuple
         float(posterior(mechanism, np.array([named], np.uint32), prior=before)[0]) for named in (0, 1)
     )
     return home, away
+
+
+def remembered_loss(epsilon: float, *, days: int, epoch_days: int) -> tuple[float, float]:
+    """Return what a phone that remembers its answer spends on one unchanged place, at least and at most.
+
+    A remembered answer costs its epsilon once an epoch, not once for ever: the least is for days that begin with an
+    epoch, the most for the worst place of their first day in one.
+
+    Parameters
+    ----------
+    epsilon
+        Of one fresh report.
+    days
+        Days with one report each, at least 1.
+    epoch_days
+        Days that an answer is kept.
+
+    Examples
+    --------
+    >>> remembered_loss(2.0, days=10, epoch_days=7), remembered_loss(2.0, days=7, epoch_days=7)
+    ((4.0, 6.0), (2.0, 4.0))
+    """
+    most = device_loss(epsilon, Schedule(epoch_days=epoch_days), days=days, distinct_cells=1).epsilon
+    return epsilon * memo_draws(days, reports_per_epoch=epoch_days), most
 
 
 def forged_shift(mechanism: FrequencyOracle) -> float:

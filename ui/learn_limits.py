@@ -10,8 +10,17 @@ import pandas as pd
 import streamlit as st
 
 from ldpcore.lesson import PHONES, inversion, lesson_generator
-from ldpcore.lesson_limits import DISTRICTS, belief, forged_shift, named_right, observed_right, watch
-from ldpcore.mechanisms import make_mechanism
+from ldpcore.lesson_errors import direct_limit
+from ldpcore.lesson_limits import (
+    DISTRICTS,
+    belief,
+    forged_shift,
+    named_right,
+    observed_right,
+    remembered_loss,
+    watch,
+)
+from ldpcore.mechanisms import MECHANISMS, make_mechanism
 from ldpcore.privacy.averaging import memo_draws
 from ldpcore.privacy.composition import device_loss
 from ldpcore.schedule import Schedule
@@ -75,6 +84,7 @@ def tomorrow(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
             f"After {days} {'day' if days == 1 else 'days'} with {_memory_words(memory)}, an observer names the district of "
             f"{100 * right_now:.0f} phones in 100; after one report it is {100 * first:.0f}.",
         )
+    note(_which_randomiser(scenario))
     found = watch(epsilon, days=days, memory_days=memory, rng=lesson_generator(scenario, step=7, toss=toss))
     player(
         watch_svg(found, tokens(dark=is_dark())),
@@ -120,7 +130,7 @@ def tomorrow(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
                     "Privacy loss added up",
                     f"{total.epsilon:g}",
                     total.formula,
-                    "Losses of fresh reports add up; kept answers for one place cost once.",
+                    "Losses of fresh reports add up; a kept answer costs once for as long as it is kept.",
                 ),
                 Figure(
                     "Odds may change by",
@@ -158,10 +168,11 @@ def tomorrow(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
                 f"{100 * fresh_ten:.0f} phones in 100 instead of {100 * first:.0f}.",
             ),
             Choice(
-                f"Up to ε = {10 * epsilon:g}; remembering its answer would keep an unchanged place at ε = {epsilon:g}.",
+                f"Up to ε = {10 * epsilon:g}; remembering its answer would keep an unchanged place at ε = {epsilon:g} within "
+                "one epoch.",
                 True,
-                "Repeated fresh reports of one place average out. A remembered answer says nothing new, for as long as it is "
-                "kept, but shows when the place changes.",
+                "Repeated fresh reports of one place average out. A remembered answer says nothing new for as long as it is "
+                f"kept, but shows when the place changes, and each epoch begins with new coins. {_ten_days(epsilon)}",
             ),
             Choice(
                 "Nothing, because the answers contradict one another.",
@@ -169,6 +180,33 @@ def tomorrow(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ev
                 "The district named most often wins.",
             ),
         ),
+    )
+
+
+def _ten_days(epsilon: float) -> str:
+    """Say what ten days of one unchanged place cost under the epoch of the schedule in force."""
+    epoch = get_schedule().epoch_days
+    least, most = remembered_loss(epsilon, days=10, epoch_days=epoch)
+    kept = "a day" if epoch == 1 else f"{epoch} days"
+    worst = "" if most == least else f", and where they begin amid one up to ε = {most:g}"
+    return f"With an epoch of {kept}, as set in the sidebar, ten days that begin with one come to ε = {least:g}{worst}."
+
+
+def _which_randomiser(scenario: Scenario) -> str:
+    """Say which randomiser the ten districts go through, and why not that of the other steps."""
+    direct, own = "Generalised randomised response", MECHANISMS[scenario.mechanism].label.lower()
+    limit = direct_limit(scenario.epsilon)
+    if scenario.mechanism == "grr":
+        return f"{direct}, the randomiser of the steps before, reports the district: one name a report."
+    reason = (
+        f"With {DISTRICTS} places, fewer than 3e^ε + 2 = {limit:.1f}, it also counts more exactly than optimised unary encoding."
+        if limit > DISTRICTS
+        else f"With {DISTRICTS} places, not fewer than 3e^ε + 2 = {limit:.1f}, it counts no more exactly than optimised unary "
+        "encoding; step 6 says why."
+    )
+    return (
+        f"{direct}, not {own} as in the steps before, reports the district: it sends one name, so what an observer learns "
+        f"can be read off each report. {reason}"
     )
 
 
@@ -251,6 +289,7 @@ def limits(place: Place, scenario: Scenario) -> Question:  # noqa: ARG001 - ever
     epsilon = scenario.epsilon
     top = st.container()
     st.html("<h2 class=card-name>1. What somebody knew before</h2>")
+    note(_which_randomiser(scenario))
     prior = (
         number_slider(
             "belief",
@@ -378,7 +417,8 @@ def _modified_client(scenario: Scenario) -> str:
     )
     st.html(
         f"<p class=lesson>A phone whose software was changed need not toss a coin: this is {term('poisoning', place='forged')}. "
-        "A report says nothing of whether its coins were fair, and no server can tell. The owner of such a phone loses the "
-        "protection, and everybody else the count.</p>"
+        "A report says nothing of whether its coins were fair. A server can refuse one that honest phones would hardly ever "
+        "send, such as one with far too few marks; one that was forged with care it can't tell. The owner of such a phone loses "
+        "the protection, and everybody else the count.</p>"
     )
     return f"A modified phone is the other limit: each forged report adds {shift:.2f} devices here."

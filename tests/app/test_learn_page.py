@@ -1,5 +1,6 @@
 """The Learn page without a browser: eight steps, their links, a class, and every bad link answered in a sentence."""
 
+import math
 import re
 from pathlib import Path
 
@@ -241,3 +242,58 @@ def test_the_glossary_is_at_the_foot() -> None:
     app.run()
     assert '<dl class="glossary">' in page_text(app)
     assert "epsilon=1.5&amp;step=4" in page_text(app)
+
+
+def standing(app: AppTest) -> str:
+    return next(element.proto.body for element in app.get("html") if 'class="standing"' in element.proto.body)
+
+
+def test_a_class_stands_above_the_page_instead_of_each_pupils_seed() -> None:
+    pages = [
+        open_page(**SMALL, step="4", **{"class": "4711"}, **more)
+        for more in ({}, {"seed": "77", "draw": "3"})
+    ]
+    assert "class 4711" in standing(pages[0])
+    assert "seed" not in standing(pages[0])
+    # The sidebar keeps each pupil's own seed; what is taught beside it is alike.
+    taught = [[entry.proto.body for entry in app.main.get("html")] for app in pages]
+    assert len(taught[0]) > 5
+    assert taught[0] == taught[1]
+    # Elsewhere the seed is the one in force.
+    assert "seed 77, redraw 3" in standing(pages[1].switch_page("pages/sizing.py").run())
+
+
+def test_a_remembered_answer_is_not_promised_beyond_its_epoch() -> None:
+    """Ten days at epsilon 1.5: two weeks' epochs cost 3, three 4.5; with an epoch of 30 days one costs 1.5."""
+    for epoch, words in (
+        ("7", "come to ε = 3, and where they begin amid one up to ε = 4.5"),
+        ("30", "come to ε = 1.5, and"),
+    ):
+        app = open_page(**SMALL, step="7", epoch_days=epoch)
+        right = app.radio(key="learn_answer_7").options[1]
+        assert right.endswith("at ε = 1.5 within one epoch.")
+        app.radio(key="learn_answer_7").set_value(1).run()
+        assert words in page_text(app)
+
+
+@pytest.mark.parametrize("step", ["7", "8"])
+def test_the_randomiser_of_the_ten_districts_is_named(step: str) -> None:
+    # 3 e^1.5 + 2 = 15.4
+    text = page_text(open_page(**SMALL, step=step))
+    assert "Generalised randomised response, not optimised unary encoding as in the steps before" in text
+    assert "fewer than 3e^ε + 2 = 15.4" in text
+    other = page_text(open_page(**(SMALL | {"epsilon": "0.5"}), step=step))
+    assert "not fewer than 3e^ε + 2 = 6.9" in other
+
+
+def test_the_part_of_chance_is_nearly_the_same_and_not_more() -> None:
+    scenario = Scenario(devices=10_000, resolution=6, epsilon=1.5)
+    release = run(scenario)
+    busiest, q = int(release.population.true_counts.max()), 1 / (math.exp(1.5) + 1)
+    text = page_text(open_page(**SMALL, step="3", crowd="10000"))
+    assert f"{(10_000 - busiest) * q:,.0f} in the busiest and {10_000 * q:,.0f} in an empty one" in text
+    assert "second part is the same" not in text
+
+
+def test_the_odds_stand_under_epsilon() -> None:
+    assert "Of 100 phones truly in a cell, about 50 point to it" in page_text(open_page(**SMALL))

@@ -51,12 +51,13 @@ def painted(page: Page) -> str:
 @pytest.mark.parametrize("step", [2, 3, 6])
 def test_two_browsers_with_one_class_link_see_the_same_map(browser: Browser, app: Server, step: int) -> None:
     seen = []
-    for _ in range(2):
+    for more in ("", "&seed=77&draw=3"):
         with browser.new_context(viewport={"width": 1440, "height": 1000}) as context:
             page = context.new_page()
-            open_step(page, app, step, "&class=1234")
+            open_step(page, app, step, f"&class=1234{more}")
             expect(page.get_by_text("Class 1234: everybody")).to_be_visible()
-            seen.append((painted(page), page.locator("h1.headline").inner_text()))
+            expect(page.locator(".standing")).to_contain_text("class 1234")
+            seen.append((painted(page), page.get_by_test_id("stMain").inner_text()))
     assert seen[0] == seen[1]
 
 
@@ -190,6 +191,27 @@ def test_nothing_overflows_sideways(browser: Browser, app: Server, width: int) -
                 "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
             )
             assert overflow <= 1, step
+
+
+@pytest.mark.parametrize("step", [2, 5, 7])
+def test_on_a_phone_the_words_of_a_picture_are_12_pixels_high(
+    browser: Browser, app: Server, step: int
+) -> None:
+    with browser.new_context(viewport={"width": 390, "height": 844}) as context:
+        page = context.new_page()
+        open_step(page, app, step)
+        page.locator(".player svg text").first.wait_for()
+        words = page.locator(".player svg text").evaluate_all(
+            """(nodes) => nodes.map((node) => {
+              const svg = node.ownerSVGElement, box = node.getBBox(), view = svg.viewBox.baseVal;
+              const shrunk = svg.getBoundingClientRect().width / view.width;
+              return [parseFloat(getComputedStyle(node).fontSize) * shrunk, box.x, view.width - box.x - box.width];
+            })"""
+        )
+        assert min(size for size, _, _ in words) >= 12
+        # Larger words must still fit into the picture.
+        assert min(left for _, left, _ in words) >= 0
+        assert min(right for _, _, right in words) >= 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -16,8 +16,15 @@ from ldpcore.lesson import (
     lesson_scenario,
     survey,
 )
-from ldpcore.lesson_errors import grid, measure_clamping
-from ldpcore.lesson_limits import belief, forged_shift, named_right, observed_right, watch
+from ldpcore.lesson_errors import direct_limit, grid, measure_clamping
+from ldpcore.lesson_limits import (
+    belief,
+    forged_shift,
+    named_right,
+    observed_right,
+    remembered_loss,
+    watch,
+)
 from ldpcore.lesson_sheet import exercises, facts_of
 from ldpcore.mechanisms import MECHANISMS, make_mechanism
 from ldpcore.release import Release
@@ -217,6 +224,33 @@ def test_a_kept_answer_is_sent_again_and_teaches_nothing() -> None:
     counts = np.bincount(fresh.reported, minlength=10)
     weights = np.exp(2.0 * counts)
     assert fresh.beliefs[-1] == pytest.approx(weights / weights.sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("days", "epoch_days", "least", "most"),
+    [(10, 7, 2, 3), (7, 7, 1, 2), (1, 7, 1, 1), (10, 1, 10, 10), (10, 30, 1, 2), (2, 10, 1, 2)],
+)
+def test_a_remembered_answer_costs_once_an_epoch(days: int, epoch_days: int, least: int, most: int) -> None:
+    """Epochs counted by hand: every first day of an epoch is tried."""
+    touched = [len({(first + day) // epoch_days for day in range(days)}) for first in range(epoch_days)]
+    assert (touched[0], max(touched)) == (least, most)
+    found = remembered_loss(1.5, days=days, epoch_days=epoch_days)
+    assert found == pytest.approx((1.5 * least, 1.5 * most))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+def test_one_name_is_better_up_to_the_limit_and_marks_beyond(epsilon: float) -> None:
+    marks = make_mechanism("oue", epsilon=epsilon, domain_size=1000).variance_empty
+    below, beyond = (
+        make_mechanism("grr", epsilon=epsilon, domain_size=cells).variance_empty
+        for cells in (math.floor(direct_limit(epsilon)), math.ceil(direct_limit(epsilon)))
+    )
+    assert below is not None
+    assert beyond is not None
+    assert marks is not None
+    # The client's chances are multiples of 2^-64 or coarser, which moves a variance by less than one in a thousand.
+    assert below < marks * 1.001
+    assert beyond > marks * 0.999
 
 
 def test_one_report_about_ten_districts() -> None:
