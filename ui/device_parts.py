@@ -25,7 +25,7 @@ from ui.device_data import (
     setting_of,
 )
 from ui.headline import Figure, figures_html
-from ui.number_words import count_of, thousands
+from ui.number_words import count_of, thousands, unbroken
 from ui.schedule import get_schedule, set_schedule
 from ui.view_choice import keep_choice, one_of, open_choice, whole, whole_of
 
@@ -127,7 +127,7 @@ def ask(scenario: Scenario) -> View:
     )
     with st.spinner("Following the phone"):
         view = View(setting, get_week(setting))
-    top.html(f'<h1 class="headline">{escape(headline(view))}</h1>')
+    top.html(f'<h1 class="headline">{escape(unbroken(headline(view)))}</h1>')
     with top:
         note(HEADLINE_NOTE)
         if schedule.reports_a_day == 1:

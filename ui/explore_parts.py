@@ -21,7 +21,7 @@ from ui.flow import flow_html
 from ui.glossary import words_used
 from ui.headline import figures_html, four_figures, headline, headline_note
 from ui.hex_map import HexMapState, hex_map, pin_cell
-from ui.number_words import percent, thousands, to_error
+from ui.number_words import percent, thousands, to_error, unbroken
 from ui.odds import belief_after_support, odds_ratio
 from ui.palettes import tokens
 from ui.pipeline import get_release
@@ -47,7 +47,7 @@ def headline_and_map(release: Release) -> str | None:
     The pinned cell as an H3 hex string, or None.
     """
     tour.invitation()
-    st.html(f'<h1 class="headline">{escape(headline(release))}</h1>')
+    st.html(f'<h1 class="headline">{escape(unbroken(headline(release)))}</h1>')
     tour.stop("sentence")
     tour.stop("privacy")
     if not release.scenario.synthetic:

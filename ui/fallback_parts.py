@@ -53,7 +53,7 @@ from ui.fallback_words import (
 )
 from ui.headline import figures_html
 from ui.hex_map import hex_map
-from ui.number_words import count_of, thousands
+from ui.number_words import count_of, thousands, unbroken
 from ui.table import STATUS_WORDS
 from ui.upload import reading_words
 from ui.view_choice import forget_problem, linked_choice, one_of, say_problem, whole_of
@@ -96,11 +96,11 @@ def answer(plain: Release) -> tuple[Choice, FallbackRelease] | None:
         except ParameterError as error:
             reason = str(error)
     if reason is not None:
-        top.html(f'<h1 class="headline">{escape(no_fallback(plain, reason))}</h1>')
+        top.html(f'<h1 class="headline">{escape(unbroken(no_fallback(plain, reason)))}</h1>')
         return None
     choice = _controls(plain, fits, choices)
     run = get_fallback(scenario, method=choice.method, coarsest=choice.coarsest)
-    top.html(f'<h1 class="headline">{escape(headline(plain, run))}</h1>')
+    top.html(f'<h1 class="headline">{escape(unbroken(headline(plain, run)))}</h1>')
     with top:
         note(HONESTY)
     if not scenario.synthetic:

@@ -18,6 +18,7 @@ from ui.learn_link import Place, go_to
 from ui.learn_sheets import exercise_sheet, teachers_notes
 from ui.learn_steps import PROCESSES, STEPS, WHERE, Question, Step
 from ui.link import link_params
+from ui.number_words import unbroken
 from ui.pipeline import get_release
 from ui.scenario import get_settings
 
@@ -71,7 +72,7 @@ def headline(step: Step, sentence: str) -> None:
     """Draw the step's name, its one sentence with numbers, and its idea."""
     st.html(
         f'<p class="step-name">Step {step.number} of {len(STEPS)}: {escape(step.title)}</p>'
-        f'<h1 class="headline" tabindex="-1">{escape(sentence)}</h1><p class="idea">{escape(step.idea)}</p>'
+        f'<h1 class="headline" tabindex="-1">{escape(unbroken(sentence))}</h1><p class="idea">{escape(step.idea)}</p>'
     )
 
 

@@ -36,7 +36,7 @@ from ui.library_store import (
     saved,
 )
 from ui.library_words import headline, literal, table_html
-from ui.number_words import thousands
+from ui.number_words import thousands, unbroken
 from ui.pipeline import get_figures, get_release
 
 DEFAULT_PAIR: Final = {"first": CURRENT, "second": f"library.{LIBRARY[1].slug}"}
@@ -338,4 +338,4 @@ def _settings_words(file: ScenarioFile) -> str:
 
 def answer(first: Side, second: Side) -> str:
     """Return the sentence at the top as HTML."""
-    return f'<h1 class="headline">{escape(headline(first, second))}</h1>'
+    return f'<h1 class="headline">{escape(unbroken(headline(first, second)))}</h1>'

@@ -27,7 +27,7 @@ from ui.headline import figures_html
 from ui.mechanism_charts import curve_chart, error_rows
 from ui.mechanism_table import column_config, rounded, table_csv, table_frame
 from ui.mechanism_words import answer, four_figures
-from ui.number_words import round_significant, thousands
+from ui.number_words import round_significant, thousands, unbroken
 from ui.pipeline import get_measured_errors
 from ui.scenario import complain, use_mechanism
 from ui.view_choice import linked_choice, one_of, say_problem
@@ -98,7 +98,7 @@ def usable(scenario: Scenario, population: Population) -> tuple[Scenario, Compar
 
 def headline(comparison: Comparison) -> None:
     """Write the answer."""
-    st.html(f'<h1 class="headline">{escape(answer(comparison))}</h1>')
+    st.html(f'<h1 class="headline">{escape(unbroken(answer(comparison)))}</h1>')
 
 
 def picture(comparison: Comparison, scenario: Scenario) -> None:

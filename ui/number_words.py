@@ -20,6 +20,15 @@ def thousands(value: float) -> str:
     return f"{round(value):,}".replace("-", MINUS)
 
 
+def unbroken(text: str) -> str:
+    """Return a text whose equations stay on one line.
+
+    >>> unbroken("at ε = 14, or not") == "at ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}14, or not"
+    True
+    """
+    return text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+
+
 def signed(value: float) -> str:
     """Write a difference with its sign.
 

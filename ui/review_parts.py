@@ -22,7 +22,7 @@ from ldpcore.statements import STATEMENTS
 from ui.controls import heading, note
 from ui.explore_parts import is_dark
 from ui.headline import Figure, figures_html
-from ui.number_words import thousands
+from ui.number_words import thousands, unbroken
 from ui.palettes import tokens
 
 FILES: Final = {
@@ -49,7 +49,7 @@ def nothing_tried(scenario: Scenario, schedule: Schedule) -> None:
     """Say what is claimed before anything was tried, and draw who is trusted."""
     day = device_loss(scenario.epsilon, schedule, days=1)
     st.html(
-        f'<h1 class="headline">{escape(_claim(scenario))} Nothing has been tried yet: run the checks to see whether it holds.</h1>'
+        f'<h1 class="headline">{escape(unbroken(_claim(scenario)))} Nothing has been tried yet: run the checks to see whether it holds.</h1>'
     )
     note(
         f"Under the schedule of the sidebar one device spends at most ε = {day.epsilon:,.6g} a day. The checks attack the client that "
@@ -79,7 +79,7 @@ def trust_picture(*, shuffler: bool) -> None:
 def verdict(report: Report, evidence: Evidence) -> None:
     """Write the verdict, what must be read first, and the four figures."""
     answer, _, rest = report.verdict.partition(". ")
-    st.html(f'<h1 class="headline">{escape(answer.rstrip("."))}.</h1>')
+    st.html(f'<h1 class="headline">{escape(unbroken(answer.rstrip(".")))}.</h1>')
     if rest:
         st.html(f"<p>{escape(rest)}</p>")
     note(report.banner)

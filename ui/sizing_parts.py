@@ -25,7 +25,7 @@ from ui.charts import themed
 from ui.controls import heading, note
 from ui.headline import Figure, figures_html
 from ui.link import set_controls
-from ui.number_words import percent, round_significant, thousands
+from ui.number_words import percent, round_significant, thousands, unbroken
 from ui.palettes import tokens as tokens_of
 from ui.view_choice import keep_choice, number, open_choice, whole
 
@@ -124,14 +124,14 @@ def ask(scenario: Scenario, population: Population | None) -> Question:
         with top:
             _impossible(question, count)
     else:
-        top.html(f'<h1 class="headline">{escape(headline(question))}</h1>')
+        top.html(f'<h1 class="headline">{escape(unbroken(headline(question)))}</h1>')
     return question
 
 
 def _impossible(question: Question, count: int) -> None:
     """Say that no cell can hold more devices than report, and offer what can be asked instead."""
     case, scenario, noun = question.case, question.scenario, question.noun
-    st.html(f'<h1 class="headline">{escape(impossible(question, count))}</h1>')
+    st.html(f'<h1 class="headline">{escape(unbroken(impossible(question, count)))}</h1>')
     note(f"What follows asks for a cell of all {thousands(case.devices)}. {headline(question)}")
     left, right = st.columns(2, gap="small")
     left.button(

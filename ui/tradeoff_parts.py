@@ -21,6 +21,7 @@ from ui.controls import heading
 from ui.explore_parts import is_dark
 from ui.headline import figures_html
 from ui.link import remember_link, set_controls
+from ui.number_words import unbroken
 from ui.scenario import get_settings
 from ui.tradeoff_charts import PICK, front_chart, heat_map, theory_lines
 from ui.tradeoff_choices import LINES, choice_key, grid_controls, has_problem, line_names, problem_at
@@ -74,7 +75,7 @@ def top(study: Study, useful: float) -> None:
         points = list(work.points.values())
         whole = len(points) == len(study.grid.points())
         sentence = answer(points, study.scenario, useful / 100, finished=whole)
-        st.html(f'<h1 class="headline">{escape(sentence).replace("ε = ", "ε&nbsp;=&nbsp;")}</h1>')
+        st.html(f'<h1 class="headline">{escape(unbroken(sentence))}</h1>')
         _progress(work)
 
     live(part, work, ends=True)

@@ -20,6 +20,7 @@ from ui.explore_map import draw
 from ui.headline import figures_html
 from ui.hex_map import HoverColumn, Panel, pin_cell
 from ui.library_map import is_dark, on_drawing, panels_map, warn_of_truth
+from ui.number_words import unbroken
 from ui.palettes import RAMPS, ErrorScale
 from ui.trouble_stories import STORIES, Plate, Story, sparse_redraws
 from ui.trouble_table import table_html
@@ -240,4 +241,4 @@ def _download(label: str, content: bytes, name: str) -> None:
 
 def answer(story: Story) -> str:
     """Return the sentence at the top as HTML."""
-    return f'<h1 class="headline">{escape(story.headline)}</h1>'
+    return f'<h1 class="headline">{escape(unbroken(story.headline))}</h1>'

@@ -48,7 +48,7 @@ def open_page(*parts: str, **params: str) -> AppTest:
 
 
 def page_text(app: AppTest) -> str:
-    texts = [element.proto.body for element in app.get("html")]
+    texts = [element.proto.body.replace("\N{NO-BREAK SPACE}", " ") for element in app.get("html")]
     return " ".join(texts + [element.value for element in (*app.markdown, *app.caption)])
 
 

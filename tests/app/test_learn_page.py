@@ -24,7 +24,11 @@ def open_page(**params: str) -> AppTest:
 
 
 def page_text(app: AppTest) -> str:
-    texts = [element.proto.body for element in app.get("html") if "<style>" not in element.proto.body]
+    texts = [
+        element.proto.body.replace("\N{NO-BREAK SPACE}", " ")
+        for element in app.get("html")
+        if "<style>" not in element.proto.body
+    ]
     return " ".join(texts + [element.value for element in (*app.markdown, *app.caption)])
 
 

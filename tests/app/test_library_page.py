@@ -32,7 +32,10 @@ def open_app(page: str | None = None, **params: str) -> AppTest:
 
 
 def texts(app: AppTest) -> str:
-    return " ".join([e.proto.body for e in app.get("html")] + [e.value for e in app.markdown])
+    return " ".join(
+        [e.proto.body.replace("\N{NO-BREAK SPACE}", " ") for e in app.get("html")]
+        + [e.value for e in app.markdown]
+    )
 
 
 def param(app: AppTest, name: str) -> str:

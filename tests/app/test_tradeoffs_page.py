@@ -22,6 +22,7 @@ from ldpcore.sweep import Grid, run_sweep
 from ldpcore.top_list import list_over_redraws
 from tests.app.test_explore_page import errors, link
 from ui import tradeoff_work
+from ui.run_cache import RunCache
 from ui.tradeoff_frames import heat_frame, on_front, pareto_frame
 from ui.tradeoff_maps import picture, raster_of
 from ui.tradeoff_words import MEASURES, answer, list_answer, write
@@ -60,8 +61,8 @@ def settle(app: AppTest) -> AppTest:
 
 
 def page_text(app: AppTest) -> str:
-    texts = [element.proto.body for element in app.get("html")]
-    return " ".join(texts + [element.value for element in app.markdown]).replace("&nbsp;", " ")
+    texts = [element.proto.body.replace("\N{NO-BREAK SPACE}", " ") for element in app.get("html")]
+    return " ".join(texts + [element.value for element in app.markdown])
 
 
 def figures_of(app: AppTest, column: str) -> pd.DataFrame:
@@ -292,6 +293,11 @@ def test_what_a_link_says_wrongly_is_answered_at_its_control(params: dict[str, s
     assert len(errors(app)) == 1
     assert words in errors(app)[0]
     assert "was not used" in errors(app)[0]
+    # Nor is it folded away.
+    [tried] = [entry for entry in app.expander if entry.label == "What is tried"]
+    assert tried.proto.expanded == any(
+        name in params for name in ("try_epsilons", "try_resolutions", "redraws")
+    )
     app.session_state[WORK].cancel()
 
 
@@ -361,6 +367,14 @@ def test_cancelled_work_keeps_what_it_has_and_goes_on() -> None:
     assert again is not work
     assert len(again.points) >= there
     again.cancel()
+
+
+def test_theory_does_not_wait_for_the_redraws() -> None:
+    study = tradeoff_work.Study(SCENARIO, replace(GRID, base=replace(GRID.base, seed=83)))
+    work = tradeoff_work.Work(study, population_of, RunCache(2**20))
+    next(work._steps())  # the first of the work, as its thread takes it
+    assert list(work.theory) == [5]
+    assert len(work.points) < len(GRID.points())
 
 
 def test_work_nobody_looks_at_ends_and_is_taken_up_again(monkeypatch) -> None:

@@ -29,7 +29,10 @@ def open_page(**params: str) -> AppTest:
 
 
 def texts(app: AppTest) -> str:
-    return " ".join([e.proto.body for e in app.get("html")] + [e.value for e in app.markdown])
+    return " ".join(
+        [e.proto.body.replace("\N{NO-BREAK SPACE}", " ") for e in app.get("html")]
+        + [e.value for e in app.markdown]
+    )
 
 
 def headline(app: AppTest) -> str:
