@@ -357,16 +357,15 @@ def trap(question: Question) -> None:
     ends = lines.loc[lines.groupby("held")["error"].idxmax()].assign(
         left=lambda frame: frame["devices"] > frame["devices"].median()
     )
+    # The page's own colour around the letters keeps the grid out of them.
+    halo: dict[str, Any] = {"stroke": tokens.page, "strokeWidth": 5, "color": tokens.page}
+    layers: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ((halo, {}), ({}, {"color": colour}))
     labels = [
         alt.Chart(ends[ends["left"] == left])
-        .mark_text(align="right" if left else "left", dx=-10 if left else 10, dy=-9, **halo)
+        .mark_text(align="right" if left else "left", dx=-10 if left else 10, dy=-9, **marks)
         .encode(x="devices:Q", y="error:Q", text="held:N", **colours)
         for left in (True, False)
-        # The page's own colour around the letters keeps the grid out of them.
-        for halo, colours in (
-            ({"stroke": tokens.page, "strokeWidth": 5, "color": tokens.page}, {}),
-            ({}, {"color": colour}),
-        )
+        for marks, colours in layers
     ]
     target = (
         alt.Chart(pd.DataFrame({"error": [case.target_error]}))
