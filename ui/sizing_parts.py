@@ -358,14 +358,16 @@ def trap(question: Question) -> None:
         left=lambda frame: frame["devices"] > frame["devices"].median()
     )
     # The page's own colour around the letters keeps the grid out of them.
-    halo: dict[str, Any] = {"stroke": tokens.page, "strokeWidth": 5, "color": tokens.page}
-    layers: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ((halo, {}), ({}, {"color": colour}))
+    under_and_over: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+        ({"stroke": tokens.page, "strokeWidth": 5, "color": tokens.page}, {}),
+        ({}, {"color": colour}),
+    )
     labels = [
         alt.Chart(ends[ends["left"] == left])
-        .mark_text(align="right" if left else "left", dx=-10 if left else 10, dy=-9, **marks)
+        .mark_text(align="right" if left else "left", dx=-10 if left else 10, dy=-9, **halo)
         .encode(x="devices:Q", y="error:Q", text="held:N", **colours)
         for left in (True, False)
-        for marks, colours in layers
+        for halo, colours in under_and_over
     ]
     target = (
         alt.Chart(pd.DataFrame({"error": [case.target_error]}))
