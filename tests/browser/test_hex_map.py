@@ -439,7 +439,11 @@ def test_the_map_has_no_finding_of_axe(open_map: Open, query: str, width: int):
 
 def test_until_its_style_has_come_the_map_is_one_sentence(open_map: Open) -> None:
     held: list[Route] = []
-    opened = open_map(prepare=lambda page: page.route("**/hex_map.css*", held.append), painted=False)
+
+    def hold(route: Route) -> None:  # Playwright takes no built-in method
+        held.append(route)
+
+    opened = open_map(prepare=lambda page: page.route("**/hex_map.css*", hold), painted=False)
     expect(opened.page.locator(".atlas-map")).to_be_attached(timeout=30_000)
     opened.page.wait_for_timeout(1_000)
     assert held
