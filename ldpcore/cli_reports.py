@@ -224,7 +224,7 @@ def audit(
 ) -> None:
     """Attack the on-device client and say which epsilon its reports prove."""
     from ldpcore.limits import require_cells, require_room
-    from ldpcore.privacy.audit import audit_mechanism
+    from ldpcore.privacy.audit import FAILURE, audit_mechanism
 
     require_cells(domain_size)
     made = make_mechanism(mechanism, epsilon=epsilon, domain_size=domain_size, **parse_options(options))
@@ -241,6 +241,8 @@ def audit(
         "passed": found.passed,
         "best_event": found.findings[0].event,
         "trials": trials,
+        "cells": domain_size,
+        "failure": FAILURE,
         "seconds": time.perf_counter() - start,
     }
     print_answer(answer, as_json=as_json)

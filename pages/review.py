@@ -59,7 +59,7 @@ if was_stopped():
     note("The checks were stopped before they were done; nothing of them was kept.")
 if wanted:
     run_checks(scenario, schedule, level)
-trust_picture(shuffler="shuffler" in statements)
+trust_picture(shuffler="shuffler" in statements, memo=schedule.memo)
 if evidence is not None:
     label(report)
     downloads(report, Facts(evidence, statements, pair).review_command, pair)

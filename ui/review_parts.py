@@ -11,7 +11,7 @@ import streamlit as st
 
 from ldpcore.privacy.composition import device_loss
 from ldpcore.review import Beside, Evidence, Report
-from ldpcore.review.diagram import draw_trust, parties, trust_words
+from ldpcore.review.diagram import draw_trust, parties, trust_words, untrusted_words
 from ldpcore.review.files import WRITERS
 from ldpcore.review.html import section_html, style, table_html
 from ldpcore.review.other import ANY_FILE
@@ -61,9 +61,9 @@ def _claim(scenario: Scenario) -> str:
     return f"The claim: one report has a privacy loss of at most ε = {scenario.epsilon:g}."
 
 
-def trust_picture(*, shuffler: bool) -> None:
+def trust_picture(*, shuffler: bool, memo: bool) -> None:
     """Draw who sees what, in the colours of the theme."""
-    svg = draw_trust(shuffler=shuffler, font="sans-serif", ink=tokens(dark=is_dark()).text)
+    svg = draw_trust(shuffler=shuffler, memo=memo, font="sans-serif", ink=tokens(dark=is_dark()).text)
     with st.container(key="trust_wide"):
         st.image(svg, width="stretch", alt=trust_words(shuffler=shuffler))
     # A row of boxes can't be read on a phone: there it is a list.
@@ -73,7 +73,10 @@ def trust_picture(*, shuffler: bool) -> None:
     )
     with st.container(key="trust_narrow"):
         st.html(f'<ol class="flow">{steps}</ol>')
-        note("The randomiser stands between the device and the network; the device alone is trusted.")
+        note(
+            "The randomiser stands between the device and the network; the device alone is trusted. Everybody else is "
+            f"{untrusted_words(memo=memo)}."
+        )
 
 
 def verdict(report: Report, evidence: Evidence) -> None:
@@ -112,7 +115,9 @@ def verdict(report: Report, evidence: Evidence) -> None:
         Figure(
             "Attack on the client",
             "passed" if attack.live_passed and attack.replica.passed else "FAILED",
-            f"proves ≥ {attack.replica.epsilon_lower_bound:.2f}, could have up to {attack.replica.max_certifiable:.2f}",
+            f"proves ≥ {attack.replica.epsilon_lower_bound:.2f}, could have up to {attack.replica.max_certifiable:.2f}"
+            if attack.could_refute
+            else f"could have proved {attack.replica.max_certifiable:.2f} at most: less than the claim, so no support",
             "A lower bound on the loss, and the greatest that so many reports could have proved.",
         ),
         Figure(

@@ -20,7 +20,7 @@ from ldpcore.release import Release
 from ldpcore.review import checks, limits, promise, use
 from ldpcore.review.beside import beside as beside_section
 from ldpcore.review.evidence import LEVELS, Evidence, Progress, ReviewCancelled
-from ldpcore.review.facts import Facts
+from ldpcore.review.facts import Facts, traced
 from ldpcore.review.gathering import STEPS, gather
 from ldpcore.review.label import label
 from ldpcore.review.other import Beside, Other, run_both
@@ -189,8 +189,8 @@ def compose(
     """
     facts = Facts(evidence, checked_statements(statements or {}), beside)
     # Labels of an own area and notes on an own file may hold what hides or reorders text, as statements may.
-    written = [_shown(section) for make in SECTIONS if (section := make(facts)) is not None]
-    signature = limits.signoff(facts)
+    written = [_shown(traced(section, facts)) for make in SECTIONS if (section := make(facts)) is not None]
+    signature = traced(limits.signoff(facts), facts)
     open_points = _open_points([*written, signature], facts)
     supported = _supported(evidence)
     verdict = _verdict(facts, supported=supported, open_points=open_points)
@@ -203,7 +203,7 @@ def compose(
         sections=(
             _shown(label(facts, verdict, open_points)),
             *written,
-            limits.risks(facts, open_points),
+            traced(limits.risks(facts, open_points), facts),
             signature,
         ),
         registry={part: _visible_texts(fields) for part, fields in registry.items()},
@@ -223,6 +223,7 @@ def _shown(section: Section) -> Section:
             claim,
             text=visible(claim.text),
             reproduce=visible(claim.reproduce),
+            page=visible(claim.page),
             table=claim.table
             and replace(
                 claim.table, rows=tuple(tuple(visible(cell) for cell in row) for row in claim.table.rows)
@@ -275,6 +276,10 @@ def _verdict(facts: Facts, *, supported: bool, open_points: tuple[str, ...]) -> 
     text = (
         f"The claim that {claim} is supported: the exact probabilities imply {rounded(facts.mechanism.epsilon_effective, 6)}, and an "
         f"attack on the client that could have proved up to {rounded(most)} found nothing against it."
+        if facts.evidence.audit.could_refute
+        else f"The claim that {claim} is supported by the proof alone: the exact probabilities imply "
+        f"{rounded(facts.mechanism.epsilon_effective, 6)}. The attack on the client could have proved {rounded(most)} at most, less than "
+        "the claim, so that it found nothing does not count as support."
     )
     if failed:
         text += f" {failed} of the 6 points of the checklist fail{'s' if failed == 1 else ''}."

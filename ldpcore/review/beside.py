@@ -156,12 +156,13 @@ def _use(facts: Facts, pair: Beside, rows: list[Row]) -> Claim:
         text += " The cells are not the same in A and B, so counts of cells are each of their own domain."
     return Claim(
         text,
+        reproduce=facts.review_command,
         # The page draws every redraw there is; where reports are made one by one, a report draws fewer.
-        reproduce=facts.page("library", second=pair.token)
+        page=facts.page("library", second=pair.token)
         if all(
             len(side.draws) == redraws_for(side.population.domain.size) for side in (pair.first, pair.second)
         )
-        else facts.review_command,
+        else "",
         figures={"redraws": [len(pair.first.draws), len(pair.second.draws)], **_figures(rows)},
         about="What changes in use",
         table=Table(

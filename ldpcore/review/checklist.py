@@ -83,7 +83,7 @@ def run_checks(scenario: Scenario, schedule: Schedule, *, cells: int, tick: Call
     found[0] = replace(
         copy,
         passed=live.passed and copy.passed,
-        evidence=f"The client {own}. Its source with seeded coins: {copy.evidence}",
+        evidence=f"The client {own}. The same source with seeded coins: {copy.evidence}",
     )
     return Checks(tuple(found), mechanism.domain_size, live.evidence)
 

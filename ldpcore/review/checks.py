@@ -19,6 +19,10 @@ def checklist(facts: Facts) -> Section:
     checks = facts.evidence.checks
     passed = len(checks.entries) - len(checks.failed)
     text = f"{passed} of {len(checks.entries)} points hold, over a domain of {whole(checks.cells)} cells. "
+    text += (
+        "The figures of the first point are from the same source with seeded coins, so that they stay the same; the command `check` "
+        "draws afresh, so its figures for that point vary. "
+    )
     if checks.failed and not checks.contradicts(facts.schedule):
         text += "What fails is what a schedule without memory does not ask for."
     rows = tuple(
@@ -63,9 +67,9 @@ def audit(facts: Facts) -> Section:
         f"{rounded(replica.epsilon_lower_bound, 4)} with confidence 99.9999 %, and the claim is {rounded(replica.epsilon_effective, 6)}. "
         f"With so many trials no attack could have proved more than {rounded(replica.max_certifiable, 4)}"
         + (
-            ": less than the claim, so passing says little here."
-            if replica.max_certifiable < replica.epsilon_effective
-            else ", so a loss above that would have gone unseen."
+            ": less than the claim, so the attack could not have refuted it, whatever it found; passing says nothing for the claim here."
+            if not attack.could_refute
+            else ". A loss above that would still have been found to exceed the claim; how far it goes beyond could not be told."
         )
     )
     return Section(
@@ -127,11 +131,11 @@ def generator(facts: Facts) -> Section:
     """State where the coins of the client come from."""
     found = facts.evidence.generator
     if found.objections:
-        text = f"NOT AS CLAIMED: the source of the client {listed(list(found.objections))}."
+        text = f"NOT AS CLAIMED: the source of the client, ldpcore/device/randomiser.py, {listed(list(found.objections))}."
     else:
         calls = listed([f"secrets.{name}" for name in found.coins])
         text = (
-            f"The randomiser's source, {whole(found.lines)} lines, takes every coin from {calls}, the operating system's cryptographic "
+            f"The randomiser's source, ldpcore/device/randomiser.py, {whole(found.lines)} lines, takes every coin from {calls}, the operating system's cryptographic "
             "source. It imports the standard library alone, holds no other generator, and divides nothing into a rounded number."
         )
     return Section(
@@ -140,8 +144,11 @@ def generator(facts: Facts) -> Section:
         (
             Claim(
                 text,
-                reproduce="ldpcore/device/randomiser.py",
-                figures={"imports": list(found.imports), "objections": list(found.objections)},
+                figures={
+                    "lines": found.lines,
+                    "imports": list(found.imports),
+                    "objections": list(found.objections),
+                },
                 about="Read from the source now",
                 exact=(("SHA-256 of the source", found.sha256),),
             ),
@@ -187,7 +194,7 @@ def reconstruction(facts: Facts) -> Section:
         (
             Claim(
                 uniform,
-                reproduce=facts.page("mechanisms"),
+                page=facts.page("mechanisms"),
                 figures={"before": 1 / cells, "after": guess.success},
                 about="Knowing nothing",
             ),
@@ -228,7 +235,7 @@ def _repeats(facts: Facts) -> Claim:
     return Claim(
         f"A device that stays in one cell under this schedule, attacked by somebody who collects all its reports and held every cell "
         f"for equally likely. {how}",
-        reproduce=facts.page("device"),
+        page=facts.page("device"),
         figures=figures,
         about="After many reports",
         table=Table(("after", "reports", "different answers", "best guess right"), tuple(rows), (1, 2, 3)),

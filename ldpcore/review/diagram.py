@@ -82,12 +82,21 @@ def parties(*, shuffler: bool) -> tuple[Party, ...]:
     return (DEVICE, NETWORK, *middle, ANALYST, PUBLIC)
 
 
-def trust_table(*, shuffler: bool) -> Table:
+def trust_table(*, shuffler: bool, memo: bool) -> Table:
     """Return the diagram in words."""
     rows = tuple(
-        (party.name, party.sees, party.held_back, party.not_defended) for party in parties(shuffler=shuffler)
+        (party.name, party.sees, party.held_back, party.not_defended)
+        for party in (_with_memory(party) if memo else party for party in parties(shuffler=shuffler))
     )
     return Table(("party", "sees at most", "kept from more by", "not defended against"), rows)
+
+
+def untrusted_words(*, memo: bool) -> str:
+    """Return what stands under everybody who is not trusted: what they learn beyond what ε bounds."""
+    beyond = "what arrives beside a report"
+    if memo:
+        beyond += ", and when a remembered answer changes or stops"
+    return f"not trusted: sees nothing that ε does not bound, save {beyond}"
 
 
 def trust_words(*, shuffler: bool) -> str:
@@ -97,11 +106,25 @@ def trust_words(*, shuffler: bool) -> str:
     )
 
 
+def _with_memory(party: Party) -> Party:
+    """Return a party with what the repeating of answers shows it, which no ε bounds."""
+    if party not in {SERVER, SERVER_SHUFFLED, SHUFFLER}:
+        return party
+    return party._replace(
+        held_back=party.held_back.replace("what a report says", "what one answer says of a cell"),
+        not_defended=f"{party.not_defended}; seeing when a remembered answer changes or stops",
+    )
+
+
 _BOX_WIDTH, _BOX_HEIGHT, _GAP, _TOP, _EDGE = 136, 74, 34, 40, 4
 
 
 def draw_trust(
-    *, shuffler: bool, font: str = "Libertinus Serif, Source Sans 3, sans-serif", ink: str = "currentColor"
+    *,
+    shuffler: bool,
+    memo: bool,
+    font: str = "Libertinus Serif, Source Sans 3, sans-serif",
+    ink: str = "currentColor",
 ) -> str:
     """Return the diagram as SVG, in one colour, with a title that says what it shows.
 
@@ -109,6 +132,8 @@ def draw_trust(
     ----------
     shuffler
         Whether somebody mixes reports before the server sees them.
+    memo
+        Whether devices remember and repeat their answers.
     font, ink
         Family of the letters and colour of everything; by default the colour of the text around it.
     """
@@ -140,11 +165,7 @@ def draw_trust(
         f'<line x1="{wall}" x2="{wall}" y1="22" y2="{height - 4}" stroke="currentColor" stroke-width="2"/>',
         _text(wall, 15, "the randomiser", weight="bold"),
         _text(_EDGE + _BOX_WIDTH / 2, height - 8, "trusted"),
-        _text(
-            (wall + width) / 2,
-            height - 8,
-            "not trusted: sees nothing that ε does not bound, save what arrives beside a report",
-        ),
+        _text((wall + width) / 2, height - 8, untrusted_words(memo=memo)),
         "</svg>",
     ]
     return "".join(parts)

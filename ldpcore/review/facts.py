@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 import ldpcore
@@ -15,6 +16,7 @@ from ldpcore.population import Population
 from ldpcore.release import Release
 from ldpcore.review.evidence import Evidence
 from ldpcore.review.other import Beside
+from ldpcore.review.report import COMPUTED, Claim, Section
 from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
 
@@ -115,6 +117,18 @@ class Facts:
         """Return the link to a page with these settings and choices of its view, relative to the dashboard."""
         params = {**self.scenario.to_params(), **self.schedule.to_params(), **view}
         return f"/{name}?{urlencode(params)}" if params else f"/{name}"
+
+
+def traced(section: Section, facts: Facts) -> Section:
+    """Return a section whose every computed number has a command: the report's own where no narrower one prints it."""
+
+    def with_command(claim: Claim) -> Claim:
+        numbers = claim.figures or claim.exact or re.search(r"[0-9]", claim.text)
+        if claim.source != COMPUTED or claim.reproduce or not numbers:
+            return claim
+        return replace(claim, reproduce=facts.review_command)
+
+    return replace(section, statements=tuple(with_command(claim) for claim in section.statements))
 
 
 def configuration_of(scenario: Scenario, schedule: Schedule) -> str:

@@ -83,7 +83,8 @@ def _rows(facts: Facts, open_points: tuple[str, ...]) -> list[tuple[str, str]]:
             "Attack on the client",
             ("passed" if attack.live_passed and attack.replica.passed else "FAILED")
             + f"; proves at least {rounded(attack.replica.epsilon_lower_bound)}, could have proved at most "
-            f"{rounded(attack.replica.max_certifiable)}",
+            f"{rounded(attack.replica.max_certifiable)}"
+            + ("" if attack.could_refute else ", less than the claim: it could not have refuted it"),
         ),
         (
             "Fake devices",

@@ -133,7 +133,13 @@ def _hazards(facts: Facts) -> list[tuple[str, str, str]]:
         (
             "The loss of a report is larger than its label",
             f"The exact probabilities imply {rounded(facts.mechanism.epsilon_effective, 6)}; the attack on the client "
-            + ("passed." if passed else "FAILED."),
+            + (
+                "FAILED."
+                if not passed
+                else "passed."
+                if attack.could_refute
+                else "passed, and could not have refuted it."
+            ),
             "",
         ),
         (

@@ -73,6 +73,7 @@ def _claim(claim: Claim, repeats: Mapping[str, str]) -> dict[str, Any]:
         "exact": [[name, _breakable(value)] for name, value in claim.exact],
         "table": None if claim.table is None else _table(claim.table),
         "again": repeats.get(claim.reproduce, ""),
+        "page": repeats.get(claim.page, ""),
     }
 
 

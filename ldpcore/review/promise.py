@@ -10,6 +10,7 @@ import h3.api.numpy_int as h3
 import numpy as np
 
 import ldpcore
+from ldpcore.device.wire import HEADER_BYTES
 from ldpcore.mechanisms import MECHANISMS
 from ldpcore.population import DROPPED_WORDS, UNITS
 from ldpcore.privacy.composition import LIFETIME_DAYS, MEMO_CAVEAT, Loss, device_loss, optimal_composition
@@ -29,6 +30,11 @@ OWN_FILE: Final = (
     "For the reviewer, not for publication: the errors and counts below were taken from the trips of a file, with coins "
     "from a seed that can be guessed, so this report protects nobody in that file."
 )
+_OUTSIDE: Final = {
+    "origins": "trips that start",
+    "destinations": "trips that end",
+    "presence": "devices that are, at that hour,",
+}
 _TYPICAL_CELLS: Final = 2
 _NO_PERSON: Final = (
     "The file names no person, so nothing here says how many of its trips one person made. What follows is about a device under this "
@@ -110,13 +116,27 @@ def trust(facts: Facts) -> Section:
     text = (
         "Everything left of the randomiser stays on the phone. Whoever sits right of it sees at most what the table says; the "
         "guarantee needs trust in the phone and its client alone."
+        + (
+            " What ε bounds is what an answer says of a cell; that a remembered answer changes or stops is seen as well, and no ε bounds that."
+            if facts.schedule.memo
+            else ""
+        )
     )
     claims = (
-        Claim(text, about="Who sees what", table=trust_table(shuffler=shuffler is not None)),
+        Claim(
+            text,
+            about="Who sees what",
+            table=trust_table(shuffler=shuffler is not None, memo=facts.schedule.memo),
+        ),
         said(facts.statements, "shuffler", missing="No shuffler is drawn and none is counted on."),
         *said_all(facts.statements, names),
     )
-    return Section("trust", "Who is trusted with what", claims, draw_trust(shuffler=shuffler is not None))
+    return Section(
+        "trust",
+        "Who is trusted with what",
+        claims,
+        draw_trust(shuffler=shuffler is not None, memo=facts.schedule.memo),
+    )
 
 
 def unit(facts: Facts) -> Section:
@@ -142,8 +162,7 @@ def unit(facts: Facts) -> Section:
         (
             Claim(
                 sentence,
-                reproduce=facts.run_command,
-                figures={"epsilon_effective": most},
+                figures={"epsilon_effective": most, "odds_factor": math.exp(most)},
                 about="In a sentence",
             ),
             Claim(formal, figures={"epsilon": scenario.epsilon, "delta": 0}, about="Formally"),
@@ -191,9 +210,7 @@ def randomiser(facts: Facts) -> Section:
         "The randomiser and its exact probabilities",
         (
             Claim(f"{entry.label}. {entry.summary}", about="Randomiser"),
-            Claim(
-                odds, reproduce=facts.run_command, figures=figures, about="Probabilities", exact=tuple(exact)
-            ),
+            Claim(odds, figures=figures, about="Probabilities", exact=tuple(exact)),
             Claim(
                 implied,
                 reproduce=facts.run_command,
@@ -201,8 +218,8 @@ def randomiser(facts: Facts) -> Section:
                 about="Epsilon that they imply",
             ),
             Claim(
-                f"One report is {whole(mechanism.report_bits)} bits beside a header of 44 bytes; every report has the same size.",
-                figures={"report_bits": mechanism.report_bits},
+                f"One report is {whole(mechanism.report_bits)} bits beside a header of {HEADER_BYTES} bytes; every report has the same size.",
+                figures={"report_bits": mechanism.report_bits, "header_bytes": HEADER_BYTES},
                 about="Report",
             ),
             Claim(f"The proof is in: {entry.reference}.", about="Reference"),
@@ -254,7 +271,6 @@ def domain(facts: Facts) -> Section:
         (
             Claim(
                 cells,
-                reproduce=facts.run_command,
                 figures={"cells": found.size, "resolution": found.resolution, "cell_area_km2": area},
                 about="Cells",
                 exact=(("Domain version", found.version),),
@@ -263,7 +279,7 @@ def domain(facts: Facts) -> Section:
             said(facts.statements, "domain_origin"),
             Claim(smaller, figures={"cells": found.size}, about="Size"),
             Claim(
-                "Here, trips that end outside the domain are counted and left out before anything is randomised. A client that "
+                f"Here, {_OUTSIDE[facts.scenario.query]} outside the domain are counted and left out before anything is randomised. A client that "
                 "ships reports a random cell instead, so that silence doesn't say where somebody is not.",
                 about="Outside the domain",
             ),

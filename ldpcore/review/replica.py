@@ -63,6 +63,11 @@ class ClientAudit:
     live_passed: bool
     payload_bytes: int
 
+    @property
+    def could_refute(self) -> bool:
+        """Whether so many trials could have proved a loss above the claim at all."""
+        return self.replica.max_certifiable > self.replica.epsilon_effective
+
 
 def audit_client(
     mechanism: FrequencyOracle, *, seed: int, microseconds: float, tick: Callable[[], None]

@@ -47,7 +47,7 @@ class Claim:
     source
         One of `SOURCES`.
     reproduce
-        The command, or the page with its link, that gives the figures again; "" where there is nothing to reproduce.
+        The command that prints the figures again, or the source they were read from; "" where there is nothing to reproduce.
     figures
         The numbers of the text by name, ready for JSON.
     about
@@ -56,6 +56,8 @@ class Claim:
         What doesn't fit in a sentence.
     exact
         Name and value of what is long and exact, such as a fraction.
+    page
+        Link to the page of the dashboard that draws the figures, beside the command; "" where none does.
     """
 
     text: str
@@ -65,6 +67,7 @@ class Claim:
     about: str = ""
     table: Table | None = None
     exact: tuple[tuple[str, str], ...] = ()
+    page: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the claim ready for JSON; what it doesn't have is left out."""
@@ -72,6 +75,8 @@ class Claim:
         if self.about:
             written["about"] = self.about
         written |= {"reproduce": self.reproduce or None, "figures": dict(self.figures)}
+        if self.page:
+            written["page"] = self.page
         if self.exact:
             written["exact"] = dict(self.exact)
         if self.table is not None:
@@ -158,7 +163,11 @@ class Report:
     def repeats(self) -> dict[str, str]:
         """A short name for every command, page or file that gives figures again: R1, R2, ... in the order of reading."""
         found = dict.fromkeys(
-            claim.reproduce for section in self.sections for claim in section.statements if claim.reproduce
+            text
+            for section in self.sections
+            for claim in section.statements
+            for text in (claim.reproduce, claim.page)
+            if text
         )
         return {text: f"R{number}" for number, text in enumerate(found, start=1)}
 

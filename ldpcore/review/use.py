@@ -20,8 +20,7 @@ from ldpcore.shapes import BoolArray
 
 def justification(facts: Facts) -> Section:
     """Say why these settings, and what else was tried."""
-    evidence, scenario = facts.evidence, facts.scenario
-    n = facts.population.size
+    evidence, n = facts.evidence, facts.population.size
     smallest = (
         f"From {rounded(evidence.smallest)} {facts.noun} on, a cell is known to ±{100 * TRUSTED:g} % (one standard error; the 95 % "
         f"error bar is twice as wide). That is {percent(evidence.smallest / n)} of the {whole(n)} that report."
@@ -36,21 +35,32 @@ def justification(facts: Facts) -> Section:
             said(facts.statements, "justification"),
             Claim(
                 smallest,
-                reproduce=facts.page("sizing"),
-                figures={"smallest_count": evidence.smallest, "relative_error": TRUSTED},
+                page=facts.page("sizing"),
+                figures={
+                    "smallest_count": evidence.smallest,
+                    "relative_error": TRUSTED,
+                    "share": evidence.smallest / n,
+                },
                 about="Smallest count that can be known",
             ),
             Claim(
                 _mechanism_verdict(comparison),
-                reproduce=f"python -m ldpcore mechanisms --epsilon {scenario.epsilon!r} --domain-size {comparison.cells} --json",
-                figures={name: entry.error_typical for name, entry in comparison.entries.items()},
+                page=facts.page("mechanisms"),
+                figures={
+                    name: {
+                        "error": entry.error_typical,
+                        "report_bits": entry.mechanism.report_bits,
+                        "best_guess": entry.guess.success,
+                    }
+                    for name, entry in comparison.entries.items()
+                },
                 about="Other randomisers at the same ε",
                 table=_mechanism_table(comparison, facts.noun),
             ),
             Claim(
                 "Expected, from the exact variances: cells that are published, the share of the devices in them, and the "
                 "typical error of a cell. Which of these to give up for which is a decision, not a computation.",
-                reproduce=facts.page("tradeoffs"),
+                page=facts.page("tradeoffs"),
                 figures={
                     alternative.what: {
                         "published": alternative.published,
@@ -158,23 +168,25 @@ def utility(facts: Facts) -> Section:
     claims = (
         Claim(
             error,
-            reproduce=facts.run_command,
-            figures={"rmse": figures.rmse, "rmse_expected": figures.rmse_expected},
+            figures={
+                "rmse": figures.rmse,
+                "rmse_expected": figures.rmse_expected,
+                **_mean_figures("rmse", measured["rmse"]),
+            },
             about="Error of a cell",
         ),
         Claim(
             published,
-            reproduce=facts.run_command,
             figures={
                 "published": figures.published,
                 "published_expected": figures.published_expected,
+                **_mean_figures("published", measured["published"]),
                 "cells": cells,
             },
             about="Published",
         ),
         Claim(
             false,
-            reproduce=facts.run_command,
             figures={
                 "false_published": figures.false_published,
                 "false_published_expected": figures.false_published_expected,
@@ -185,14 +197,13 @@ def utility(facts: Facts) -> Section:
         ),
         Claim(
             covered,
-            reproduce=facts.run_command,
-            figures={"coverage": figures.coverage},
+            figures={"coverage": figures.coverage, "coverage_mean": evidence.selection.coverage},
             about="Error bars that hold",
         ),
         Claim(
             "Cells by tenths of density, emptiest first. The noise in devices is much the same everywhere, so as a share of the count "
             f"it is borne by the quiet places. Errors: one standard error over the mean count, {over}; published: the mean share.",
-            reproduce=facts.page("tradeoffs"),
+            page=facts.page("tradeoffs"),
             figures={
                 f"decile_{row['decile']}": {
                     name: _number(row[name]) for name in ("mean_count", "relative_error", "published_share")
@@ -211,6 +222,11 @@ def _with_error(mean: tuple[float, float]) -> str:
     if not math.isfinite(error):
         return rounded(value, 4)
     return f"{rounded(value, 4)} (standard error {rounded(error, 2)})"
+
+
+def _mean_figures(name: str, mean: tuple[float, float]) -> dict[str, float | None]:
+    """Return the mean over the redraws and its standard error by name, ready for JSON."""
+    return {f"{name}_mean": _number(mean[0]), f"{name}_mean_error": _number(mean[1])}
 
 
 def _number(value: float) -> float | None:
@@ -277,7 +293,6 @@ def suppression(facts: Facts) -> Section:
             Claim(rule, figures=figures, about="Rule"),
             Claim(
                 removes,
-                reproduce=facts.run_command,
                 figures={"held_back": removed, "held_back_share": selection.held_back_share},
                 about="What it removes",
             ),

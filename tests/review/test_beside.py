@@ -271,7 +271,7 @@ def test_the_verb_takes_a_name_of_the_library(capsys: Any) -> None:
     found = json.loads(capsys.readouterr().out)
     section = next(entry for entry in found["sections"] if entry["id"] == "beside")
     assert "B is “District report”" in section["statements"][0]["text"]
-    assert section["statements"][-1]["reproduce"].endswith("&second=library.districts")
+    assert section["statements"][-1]["page"].endswith("&second=library.districts")
 
 
 @pytest.mark.parametrize(
