@@ -23,7 +23,28 @@ from ldpcore.errors import ParameterError
 LONGEST: Final = 5_000
 """Characters of one statement at most."""
 
-_OVERCLAIM: Final = re.compile(r"anonymous|anonymi[sz]", re.IGNORECASE)
+_OVERCLAIM: Final = re.compile(r"anonymous|anonymi[sz]")
+_LOOK_ALIKES: Final = str.maketrans(
+    {
+        **dict.fromkeys("\u0430\u03b1\u0251\u1d00@", "a"),
+        **dict.fromkeys("\u043f\u0578\u057c\u03b7\u03bd\u0274\u0438", "n"),
+        **dict.fromkeys("\u043e\u03bf\u0585\u1d0f\u0275\u00f80", "o"),
+        **dict.fromkeys("\u0443\u03b3\u03c5\u028f\u04af\u10e7", "y"),
+        **dict.fromkeys("\u043c\u1d0d\u03bc", "m"),
+        **dict.fromkeys("\u057d\u1d1c\u028b", "u"),
+        **dict.fromkeys("\u0455\ua731$", "s"),
+        **dict.fromkeys("\u0456\u03b9\u0131\u0269\u026a1|!", "i"),
+        **dict.fromkeys("\u1d22\u0437\u03b6", "z"),
+        **dict.fromkeys("-\u2010\u2011\u2012\u2013\u2212", None),
+    }
+)
+"""Small letters that read as another one, from Cyrillic, Greek, Armenian and phonetic letters, and signs in their place."""
+
+_UNSEEN: Final = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    + "".join(map(chr, range(0xE0100, 0xE01F0)))
+)
+"""Characters that count as marks or letters and show nothing."""
 
 
 def _any_text(text: str) -> str:
@@ -282,10 +303,11 @@ def checked_statement(name: str, text: str) -> str:
         raise ParameterError(
             name, f"{label} takes at most {LONGEST:,} characters, got {len(text):,}; shorten it."
         )
+    written = text
     text = visible(text).strip()
     if not text:
         return ""
-    if _OVERCLAIM.search(text):
+    if _OVERCLAIM.search(_as_read(written)):
         raise ParameterError(
             name,
             f"{label} says of data what no figure of this report can show; say instead what is protected, against "
@@ -295,6 +317,17 @@ def checked_statement(name: str, text: str) -> str:
         return STATEMENTS[name].read(text)
     except ValueError as error:
         raise ParameterError(name, f"{label}: {error}.") from None
+
+
+def _as_read(text: str) -> str:
+    """Return text as an eye reads it: compatible forms made plain, nothing unseen, no accents, look-alikes as one letter."""
+    plain = unicodedata.normalize("NFKD", "".join(letter for letter in text if letter not in _UNSEEN))
+    seen = (
+        letter
+        for letter in plain
+        if letter not in _UNSEEN and unicodedata.category(letter) not in {"Mn", "Me", "Cf", "Cc", "Co", "Cn"}
+    )
+    return "".join(seen).casefold().translate(_LOOK_ALIKES)
 
 
 def visible(text: str) -> str:
@@ -314,5 +347,7 @@ def visible(text: str) -> str:
 def _is_plain(character: str) -> bool:
     if character in "\n\u200c\u200d":  # two joiners that scripts need
         return True
+    if character in _UNSEEN:
+        return False
     # Control, format (which reorder), lone surrogates, private use, unassigned, line and paragraph separators.
     return unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
