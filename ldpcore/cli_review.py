@@ -112,6 +112,7 @@ def review(
     from ldpcore.review import LEVELS
     from ldpcore.review import review as write
     from ldpcore.review.files import require_report_path, write_report
+    from ldpcore.review.pdf import unprintable_words
     from ldpcore.settings import Scenario
 
     if out is not None:
@@ -176,6 +177,8 @@ def review(
     if out is not None:
         write_report(report, out)
         progress(f"wrote {out}")
+        if out.suffix.lower() == ".pdf" and (lacking := unprintable_words(report)):
+            note(lacking)
     if not what.synthetic:
         note(report.banner)
     answer: Any = report.to_dict()

@@ -15,6 +15,7 @@ from ldpcore.review.diagram import draw_trust, parties, trust_words, untrusted_w
 from ldpcore.review.files import WRITERS
 from ldpcore.review.html import section_html, style, table_html
 from ldpcore.review.other import ANY_FILE
+from ldpcore.review.pdf import unprintable_words
 from ldpcore.review.report import NOT_ADDRESSED, USER, Section
 from ldpcore.schedule import Schedule
 from ldpcore.settings import Scenario
@@ -88,14 +89,7 @@ def verdict(report: Report, evidence: Evidence) -> None:
     note(report.banner)
     attack, checks = evidence.audit, evidence.checks
     said = _count(report, USER)
-    missing = len(
-        dict.fromkeys(
-            claim.about
-            for section in report.sections
-            for claim in section.statements
-            if claim.source == NOT_ADDRESSED
-        )
-    )
+    missing = len(report.not_addressed)
     day = device_loss(
         evidence.scenario.epsilon, evidence.schedule, days=1, distinct_cells=evidence.population.domain.size
     )
@@ -156,6 +150,8 @@ def downloads(report: Report, command: str, pair: Beside | None = None) -> None:
             width="stretch",
             on_click="ignore",
         )
+    if lacking := unprintable_words(report):
+        note(f"{lacking.replace('this PDF', 'the PDF')}")
     st.caption(
         "This command makes the same report in a terminal; your statements come with --statements or a scenario file."
     )

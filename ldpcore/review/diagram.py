@@ -140,7 +140,7 @@ def draw_trust(
     shown = parties(shuffler=shuffler)
     words = trust_words(shuffler=shuffler)
     width = len(shown) * _BOX_WIDTH + (len(shown) - 1) * _GAP + 2 * _EDGE
-    height = _TOP + _BOX_HEIGHT + 30
+    height = _TOP + _BOX_HEIGHT + 44
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" font-family="{escape(font)}" font-size="12" color="{escape(ink)}">',
@@ -164,11 +164,20 @@ def draw_trust(
     parts += [
         f'<line x1="{wall}" x2="{wall}" y1="22" y2="{height - 4}" stroke="currentColor" stroke-width="2"/>',
         _text(wall, 15, "the randomiser", weight="bold"),
-        _text(_EDGE + _BOX_WIDTH / 2, height - 8, "trusted"),
-        _text((wall + width) / 2, height - 8, untrusted_words(memo=memo)),
+        _text(_EDGE + _BOX_WIDTH / 2, height - 23, "trusted"),
+        *(
+            _text((wall + width) / 2, height - 23 + 15 * row, line)
+            for row, line in enumerate(_two_lines(untrusted_words(memo=memo)))
+        ),
         "</svg>",
     ]
     return "".join(parts)
+
+
+def _two_lines(words: str) -> tuple[str, str]:
+    """Return a sentence in two lines, so that it stays under the boxes in any font."""
+    first, _, second = words.partition(", save ")
+    return f"{first},", f"save {second}"
 
 
 def _text(x: float, y: float, text: str, *, weight: str = "normal", size: int = 12) -> str:

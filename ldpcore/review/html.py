@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ldpcore.review.report import COMPUTED, NOT_ADDRESSED, USER, Report, Section, Table
 
@@ -22,6 +23,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["trusted"] = _trusted
+    environment.filters["raised"] = _raised
     environment.globals["marks"] = _MARKS
     return environment
 
@@ -29,6 +31,14 @@ def _environment() -> Environment:
 def _trusted(svg: str) -> Markup:
     """Pass a drawing of our own through; it holds no text of the user's."""
     return Markup(svg)  # noqa: S704 - made by ldpcore.review.diagram, which escapes what it writes
+
+
+_POWER: Final = re.compile(r"\b(e|10)\^(ε|[0-9][0-9,]*(?:\.[0-9]+)?)")
+
+
+def _raised(text: str) -> Markup:
+    """Write powers such as e^2 with a raised exponent; everything is escaped first."""
+    return Markup(_POWER.sub(r"\1<sup>\2</sup>", str(escape(text))))  # noqa: S704 - escaped, tags of ours alone
 
 
 @lru_cache(maxsize=2)

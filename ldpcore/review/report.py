@@ -140,7 +140,7 @@ class Report:
     level
         How much was tried.
     configuration
-        SHA-256 of every setting of the run and the schedule.
+        SHA-256 of the version, every setting of the run and the schedule; not of statements, level or another scenario.
     version
         Of the package.
     created
@@ -170,6 +170,18 @@ class Report:
             if text
         )
         return {text: f"R{number}" for number, text in enumerate(found, start=1)}
+
+    @property
+    def not_addressed(self) -> tuple[str, ...]:
+        """What nobody addressed, once each, in the order of reading."""
+        return tuple(
+            dict.fromkeys(
+                claim.about
+                for section in self.sections
+                for claim in section.statements
+                if claim.source == NOT_ADDRESSED
+            )
+        )
 
     def section(self, name: str) -> Section:
         """Return one section by its id."""

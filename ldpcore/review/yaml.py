@@ -49,12 +49,7 @@ def report_yaml(report: Report) -> str:
             "supported": report.supported,
             "verdict": report.verdict,
             "banner": report.banner,
-            "not_addressed": [
-                claim.about
-                for section in report.sections
-                for claim in section.statements
-                if claim.source == "not addressed"
-            ],
+            "not_addressed": list(report.not_addressed),
         },
     }
     document |= _beside(report)
