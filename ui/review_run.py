@@ -22,7 +22,7 @@ from ui.view_choice import keep_choice, one_of, open_choice
 
 LEVEL_KEY: Final = "review_level"
 RUN_KEY: Final = "review_run"
-LEVEL_WORDS: Final = {"quick": "Quick: seconds", "full": "Full: a minute or more"}
+LEVEL_WORDS: Final = {"quick": "Quick: under half a minute", "full": "Full: a minute or more"}
 _KEPT: Final = "_review_evidence"
 _RUNNING: Final = "_review_running"
 _KEPT_BYTES: Final = 64 * 2**20

@@ -19,6 +19,7 @@ from ldpcore.schedule import AT_CAP
 from ldpcore.settings import QUERIES
 from ldpcore.side_by_side import BY_CHANCE, Row, Side, compare_sides, redraws_for
 from ldpcore.trips.cities import CITIES
+from ldpcore.trips.generate import DEFAULT_PRESENCE_HOUR
 
 _NONE: Final = "–"
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType(
@@ -65,11 +66,25 @@ def beside(facts: Facts) -> Section | None:
         "Beside another scenario",
         (
             _which(facts, pair),
-            _settings(facts, groups["settings"]),
+            _settings(facts, _hours_taken(groups["settings"], pair)),
             _promise(facts, pair, groups["promise"]),
             _use(facts, pair, groups["use"]),
         ),
     )
+
+
+def _hours_taken(rows: list[Row], pair: Beside) -> list[Row]:
+    """Return the settings with the hour that is taken where the question needs one and none is named."""
+    first, second = (
+        DEFAULT_PRESENCE_HOUR
+        if side.scenario.hour is None and side.scenario.query == "presence"
+        else side.scenario.hour
+        for side in (pair.first, pair.second)
+    )
+    others = [row for row in rows if row.key != "hour"]
+    if first == second:
+        return others
+    return [*others, Row("settings", "hour", "Hour", first, second)]
 
 
 def _which(facts: Facts, pair: Beside) -> Claim:

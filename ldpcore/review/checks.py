@@ -20,7 +20,7 @@ def checklist(facts: Facts) -> Section:
     passed = len(checks.entries) - len(checks.failed)
     text = f"{passed} of {len(checks.entries)} points hold, over a domain of {whole(checks.cells)} cells. "
     text += (
-        "The figures of the first point are from the same source with seeded coins, so that they stay the same; the command `check` "
+        "The figures of the first point are from the same source with seeded coins, so that they stay the same; the command check "
         "draws afresh, so its figures for that point vary. "
     )
     if checks.failed and not checks.contradicts(facts.schedule):

@@ -82,4 +82,4 @@ DEPLOYMENTS: Final[tuple[Deployment, ...]] = (
         "with δ = 2.1e-29; a trusted server sees every true place",
     ),
 )
-"""In the order of curator and name, which says nothing of their worth."""
+"""Local ones first, each kind in the order of curator and name, which says nothing of their worth."""

@@ -58,7 +58,7 @@ class Level:
 
 LEVELS: Final[Mapping[str, Level]] = MappingProxyType(
     {
-        "quick": Level("quick: a few seconds", 20, 2e5, 40),
+        "quick": Level("quick: under half a minute", 20, 2e5, 40),
         "full": Level("full: a minute or more", 200, 5e6, 600),
     }
 )

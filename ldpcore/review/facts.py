@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -123,8 +122,7 @@ def traced(section: Section, facts: Facts) -> Section:
     """Return a section whose every computed number has a command: the report's own where no narrower one prints it."""
 
     def with_command(claim: Claim) -> Claim:
-        numbers = claim.figures or claim.exact or re.search(r"[0-9]", claim.text)
-        if claim.source != COMPUTED or claim.reproduce or not numbers:
+        if claim.source != COMPUTED or claim.reproduce or not (claim.figures or claim.exact):
             return claim
         return replace(claim, reproduce=facts.review_command)
 

@@ -305,7 +305,8 @@ def context(facts: Facts) -> Section:
         (
             Claim(
                 "Entries of the public deployments registry, as it states them. An ε is only as good as its unit: 4 for each page loaded is more "
-                "than 8 for all of a user's day, once there are three pages. The list is in order of names and ranks nothing; a central ε "
+                "than 8 for all of a user's day, once there are three pages. The list has the local ones first, then the central ones, each in the order of "
+                "who made them and of names; it ranks nothing. A central ε "
                 "is about what readers learn, with a server that sees everything.",
                 reproduce="https://registry.opendp.org",
                 about="Published deployments",
@@ -344,7 +345,8 @@ def signoff(facts: Facts) -> Section:
         (
             *said_all(facts.statements, ("reviewer", "decision", "decision_date")),
             Claim(
-                "Whoever signs confirms to have read what is not protected and what is not addressed, for this configuration alone.",
+                "Whoever signs confirms to have read what is not protected and what is not addressed, for this configuration alone. "
+                "The configuration does not cover the statements or the level: to sign those as well, name the SHA-256 of the file itself.",
                 about="Signature",
                 table=Table(("name", "date", "signature"), ((blank, blank, blank),)),
                 exact=(("Configuration (SHA-256)", facts.configuration),),

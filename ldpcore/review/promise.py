@@ -21,6 +21,7 @@ from ldpcore.review.report import NOT_ADDRESSED, Claim, Section, Table, said, sa
 from ldpcore.review.words import fraction, rounded, whole
 from ldpcore.schedule import AT_CAP
 from ldpcore.settings import QUERIES
+from ldpcore.trips.generate import DEFAULT_PRESENCE_HOUR
 
 SYNTHETIC: Final = (
     "Synthetic data: the trips were generated, no person made them. What is proved of the randomiser holds for any data; "
@@ -35,6 +36,10 @@ _OUTSIDE: Final = {
     "destinations": "trips that end",
     "presence": "devices that are, at that hour,",
 }
+CONFIGURATION_COVERS: Final = (
+    "The configuration is a hash of the version, of every setting of the run, and of the schedule. It covers neither the user's "
+    "statements nor the level, nor a scenario set beside this one."
+)
 _TYPICAL_CELLS: Final = 2
 _NO_PERSON: Final = (
     "The file names no person, so nothing here says how many of its trips one person made. What follows is about a device under this "
@@ -53,6 +58,11 @@ def purpose(facts: Facts) -> Section:
         else ""
     )
     hour = "" if scenario.hour is None else f", in the hour from {scenario.hour:02d}:00"
+    if scenario.query == "presence":
+        at = DEFAULT_PRESENCE_HOUR if scenario.hour is None else scenario.hour
+        hour = f", at {at:02d}:00" + (
+            ", which is taken where no hour is named" if scenario.hour is None else ""
+        )
     data = (
         f"{whole(population.size)} {facts.noun} answer the question {QUERIES[scenario.query]!r} in {population.area.label}"
         f"{when}{hour}. Their trips are "
@@ -68,7 +78,7 @@ def purpose(facts: Facts) -> Section:
     )
     run = (
         f"LDP Atlas {ldpcore.__version__}, configuration {facts.configuration[:16]}, seed {scenario.seed}, redraw "
-        f"{scenario.draw}. The seed makes the simulation repeatable; a real phone takes its coins from its operating system."
+        f"{scenario.draw}, level {facts.evidence.level}. {CONFIGURATION_COVERS} The seed makes the simulation repeatable; a real phone takes its coins from its operating system."
     )
     claims = [
         *said_all(

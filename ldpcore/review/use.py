@@ -13,7 +13,7 @@ from ldpcore.postprocess import POSTPROCESSORS
 from ldpcore.postprocess_measured import MeasuredBias
 from ldpcore.review.evidence import TRUSTED, Alternative
 from ldpcore.review.facts import Facts
-from ldpcore.review.report import Claim, Section, Table, said
+from ldpcore.review.report import NOT_ADDRESSED, Claim, Section, Table, said
 from ldpcore.review.words import percent, rounded, signed, whole
 from ldpcore.shapes import BoolArray
 
@@ -165,7 +165,7 @@ def utility(facts: Facts) -> Section:
         f"Of all cells, {percent(figures.coverage)} have their truth inside the {100 * facts.scenario.confidence:g} % error bar in this "
         f"run; {over}, {percent(evidence.selection.coverage)}."
     )
-    claims = (
+    claims: tuple[Claim, ...] = (
         Claim(
             error,
             figures={
@@ -214,6 +214,12 @@ def utility(facts: Facts) -> Section:
             table=_decile_table(facts),
         ),
     )
+    flows = Claim(
+        "Not addressed: this product answers one cell a device; origin-destination pairs are not estimated.",
+        NOT_ADDRESSED,
+        about="Flows between cells",
+    )
+    claims = (*claims, flows)
     return Section("utility", "What the release is good for", claims)
 
 

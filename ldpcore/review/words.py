@@ -57,9 +57,12 @@ def percent(share: float, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> percent(0.44025), percent(0.0000012)
-    ('44 %', '0.00012 %')
+    >>> percent(0.44025), percent(0.0000012), percent(0.99996), percent(1.0)
+    ('44 %', '0.00012 %', 'over 99.9 %', '100 %')
     """
+    # Only what is certain is 100 %.
+    if share < 1 and _plain(100 * share, digits) == "100":
+        return f"over {_plain(100 - 10.0 ** (2 - digits), digits)} %" if digits > 2 else "over 99 %"
     return f"{_plain(100 * share, digits)} %"
 
 

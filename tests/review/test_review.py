@@ -192,6 +192,7 @@ def test_the_users_words_stand_where_they_belong_and_the_rest_is_open(evidence: 
         "Delta after shuffling",
         "Guarantee after shuffling",
         "Date of the decision",
+        "Flows between cells",
     }
     assert said.title == "Privacy review: A map"
 

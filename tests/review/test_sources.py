@@ -82,7 +82,7 @@ def test_the_first_point_says_that_its_command_draws_afresh(evidence: Evidence) 
     claim = claim_of(evidence, "checklist", "Six points")
     assert claim.reproduce.startswith("python -m ldpcore check ")
     assert "the same source with seeded coins" in claim.text
-    assert "`check` draws afresh" in claim.text
+    assert "the command check draws afresh" in claim.text
     assert "The same source with seeded coins: " in claim.table.rows[0][2]
 
 
