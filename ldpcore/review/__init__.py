@@ -190,7 +190,7 @@ def compose(
     facts = Facts(evidence, checked_statements(statements or {}), beside)
     # Labels of an own area and notes on an own file may hold what hides or reorders text, as statements may.
     written = [_shown(traced(section, facts)) for make in SECTIONS if (section := make(facts)) is not None]
-    signature = traced(limits.signoff(facts), facts)
+    signature = _shown(traced(limits.signoff(facts), facts))
     open_points = _open_points([*written, signature], facts)
     supported = _supported(evidence)
     verdict = _verdict(facts, supported=supported, open_points=open_points)
@@ -203,7 +203,7 @@ def compose(
         sections=(
             _shown(label(facts, verdict, open_points)),
             *written,
-            traced(limits.risks(facts, open_points), facts),
+            _shown(traced(limits.risks(facts, open_points), facts)),
             signature,
         ),
         registry={part: _visible_texts(fields) for part, fields in registry.items()},
