@@ -72,21 +72,52 @@ def compare(
         The rule it was published by.
     """
     n = int(true_counts.sum())
-    reaches_floor = true_counts >= max(floor, 1)
-    publish_probability = publication_probability(
-        mechanism, true_counts, n=n, floor=floor, confidence=confidence, correction=correction
+    needed = max(floor, 1)
+    expected = expected_publications(
+        mechanism, true_counts, floor=floor, confidence=confidence, correction=correction
     )
     error = estimates.estimate - true_counts
     covered = (estimates.ci_low <= true_counts) & (true_counts <= estimates.ci_high)
     return Figures(
         published=int(published.sum()),
-        published_expected=float(publish_probability.sum()),
         rmse=float(np.sqrt(np.mean(error**2))),
         rmse_expected=float(np.sqrt(np.mean(mechanism.variance(true_counts, n=n)))),
         coverage=float(covered.mean()),
         coverage_expected=confidence,
         false_published=int((published & (true_counts < floor)).sum()),
-        false_published_expected=float(publish_probability[true_counts < floor].sum()),
-        false_suppressed=int((~published & reaches_floor).sum()),
-        false_suppressed_expected=float((1 - publish_probability[reaches_floor]).sum()),
+        false_suppressed=int((~published & (true_counts >= needed)).sum()),
+        **expected,
     )
+
+
+def expected_publications(
+    mechanism: FrequencyOracle, true_counts: IntArray, *, floor: int, confidence: float, correction: str
+) -> dict[str, float]:
+    """Predict how many cells are published, falsely published and falsely held back.
+
+    Parameters
+    ----------
+    mechanism
+        The randomiser.
+    true_counts
+        (d,) int64 devices in each cell.
+    floor, confidence, correction
+        The rule of publication.
+
+    Returns
+    -------
+    Cells, under the names that `Figures` gives them.
+    """
+    probability = publication_probability(
+        mechanism,
+        true_counts,
+        n=int(true_counts.sum()),
+        floor=floor,
+        confidence=confidence,
+        correction=correction,
+    )
+    return {
+        "published_expected": float(probability.sum()),
+        "false_published_expected": float(probability[true_counts < floor].sum()),
+        "false_suppressed_expected": float((1 - probability[true_counts >= max(floor, 1)]).sum()),
+    }

@@ -31,7 +31,15 @@ from ldpcore.population import Population, population_of
 from ldpcore.scenario import run_population
 from ldpcore.settings import DEFAULT, Scenario
 from ldpcore.shapes import IntArray
-from ldpcore.sweep_figures import Record, fixed_figures, measured_figures
+from ldpcore.sweep_figures import (
+    Bounds,
+    Record,
+    bounds_of,
+    expected_at_floor,
+    fixed_figures,
+    measured_figures,
+    published_figures,
+)
 from ldpcore.sweep_grid import AXES, MAX_RUNS, Grid, Point, Settings
 from ldpcore.trips.table import TripTable
 
@@ -191,8 +199,8 @@ class _Task:
     draws: tuple[int, ...]
 
 
-Outcome: TypeAlias = tuple[Record, list[Record]] | str
-"""Figures that don't change and one record a redraw, or why it could not be run."""
+Outcome: TypeAlias = tuple[Record, list[Record], list[Bounds]] | str
+"""Figures that don't change, one record a redraw and its lower bounds, or why it could not be run."""
 
 
 class _Plan:
@@ -244,15 +252,43 @@ class _Plan:
         records = [record for came in outcomes if not isinstance(came, str) for record in came[1]]
         fixed = outcomes[0][0]
         assert not isinstance(fixed, str)  # noqa: S101 - failures have left above
-        values = {name: np.array([record[name] for record in records], np.float64) for name in records[0]}
-        many = len(records) > 1
-        return Point(
-            settings,
-            fixed,
-            {name: _known(value.mean()) for name, value in values.items()},
-            {name: _known(value.std(ddof=1)) if many else None for name, value in values.items()},
-            len(records),
-        )
+        bounds = tuple(bound for came in outcomes if not isinstance(came, str) for bound in came[2])
+        return Point(settings, fixed, *_over_redraws(records), len(records), bounds=bounds)
+
+
+def _over_redraws(records: Sequence[Record]) -> tuple[dict[str, float | None], dict[str, float | None]]:
+    """Return mean and standard deviation of each figure over the redraws."""
+    values = {name: np.array([record[name] for record in records], np.float64) for name in records[0]}
+    many = len(records) > 1
+    return (
+        {name: _known(value.mean()) for name, value in values.items()},
+        {name: _known(value.std(ddof=1)) if many else None for name, value in values.items()},
+    )
+
+
+def at_floor(point: Point, scenario: Scenario, population: Population) -> Point:
+    """Return what a sweep would give at another floor, without drawing anything again.
+
+    Parameters
+    ----------
+    point
+        What the sweep gave at some floor, run without an error.
+    scenario
+        That of the point, but for its floor.
+    population
+        Its devices.
+    """
+    records = [
+        published_figures(bound, population.true_counts, floor=scenario.floor) for bound in point.bounds
+    ]
+    mean, spread = _over_redraws(records)
+    return replace(
+        point,
+        settings={**point.settings, "floor": scenario.floor},
+        fixed={**point.fixed, **expected_at_floor(scenario, population)},
+        mean={**point.mean, **mean},
+        spread={**point.spread, **spread},
+    )
 
 
 def _known(value: float) -> float | None:
@@ -286,10 +322,11 @@ def _run_block(scenario: Scenario, draws: Sequence[int], block: int, population:
     try:
         tenths: list[IntArray] = density_tenths(population.true_counts)
         fixed: Record = {}
-        records = []
+        records, bounds = [], []
         for draw in draws:
             release = run_population(replace(scenario, draw=draw), population)
             records.append(measured_figures(release, tenths))
+            bounds.append(bounds_of(release))
             if block == 0 and not fixed:
                 fixed = fixed_figures(release)
     except (ParameterError, TripFileError) as error:
@@ -297,7 +334,7 @@ def _run_block(scenario: Scenario, draws: Sequence[int], block: int, population:
     except Exception as error:  # noqa: BLE001 - as above
         return _sentence(error)
     else:
-        return fixed, records
+        return fixed, records, bounds
 
 
 def _sentence(error: BaseException) -> str:

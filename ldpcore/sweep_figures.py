@@ -6,7 +6,7 @@ mean absolute error of each tenth of the cells, emptiest first.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from ldpcore.deciles import MEAN_ABSOLUTE, density_tenths
 from ldpcore.estimate import publication_probability
 from ldpcore.mechanisms import FrequencyOracle
+from ldpcore.metrics import expected_publications
 from ldpcore.population import Population
 from ldpcore.release import Release
 from ldpcore.scenario import scenario_mechanism
@@ -22,6 +23,63 @@ from ldpcore.shapes import FloatArray, IntArray
 from ldpcore.top_list import list_right_probability, top_cells
 
 Record: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Bounds:
+    """The cells of one redraw that some floor would publish.
+
+    Parameters
+    ----------
+    at_least
+        (k,) float64, lower bounds of 1 device and more.
+    true_counts
+        (k,) int64, devices in these cells.
+    """
+
+    at_least: FloatArray
+    true_counts: IntArray
+
+
+def bounds_of(release: Release) -> Bounds:
+    """Return what publication at any floor depends on; no floor publishes a cell that may be empty."""
+    held = release.estimates.at_least >= 1
+    return Bounds(release.estimates.at_least[held], release.population.true_counts[held])
+
+
+def published_figures(bounds: Bounds, true_counts: IntArray, *, floor: int) -> Record:
+    """Return what one redraw gave at a floor.
+
+    Parameters
+    ----------
+    bounds
+        Of the redraw.
+    true_counts
+        (d,) int64 devices in each cell of the domain.
+    floor
+        Fewest devices that a published cell may have.
+    """
+    needed = max(floor, 1)
+    published = bounds.true_counts[bounds.at_least >= needed]
+    return {
+        "published": float(published.size),
+        "published_share": published.size / true_counts.size,
+        "suppressed": float(true_counts.size - published.size),
+        "false_published": float((published < floor).sum()),
+        "false_suppressed": float((true_counts >= needed).sum() - (published >= needed).sum()),
+    }
+
+
+def expected_at_floor(scenario: Scenario, population: Population) -> Record:
+    """Return what theory predicts of publication at a scenario's floor, named as in `fixed_figures`."""
+    expected = expected_publications(
+        scenario_mechanism(scenario, population),
+        population.true_counts,
+        floor=scenario.floor,
+        confidence=scenario.confidence,
+        correction=scenario.correction,
+    )
+    return {**expected, "published_share_expected": expected["published_expected"] / population.domain.size}
 
 
 def fixed_figures(release: Release) -> Record:
@@ -120,8 +178,7 @@ def measured_figures(release: Release, tenths: list[IntArray] | None = None) -> 
     }
     return {
         **measured,
-        "suppressed": population.domain.size - measured["published"],
-        "published_share": measured["published"] / population.domain.size,
+        **published_figures(bounds_of(release), true_counts, floor=release.scenario.floor),
         "mean_absolute_error": float(error.mean()),
         # One standard error over the count, measured by the mean absolute error of a normal.
         "top_relative_error": float(np.mean(_over(error[top], true_counts[top])) / MEAN_ABSOLUTE),

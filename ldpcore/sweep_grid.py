@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from ldpcore.errors import ParameterError
 from ldpcore.mechanisms.options import checked_integer
 from ldpcore.settings import DEFAULT, Scenario
+from ldpcore.sweep_figures import Bounds
 
 MAX_RUNS: Final = 200_000
 
@@ -143,6 +144,8 @@ class Point:
         Redraws done; 0 where the combination could not be run.
     error
         Why it could not be run, in one sentence, else None.
+    bounds
+        What publication at any floor depends on, one a redraw.
     """
 
     settings: Mapping[str, Any]
@@ -151,6 +154,7 @@ class Point:
     spread: Mapping[str, float | None] = field(default_factory=dict)
     repeats: int = 0
     error: str | None = None
+    bounds: tuple[Bounds, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """Return everything in one flat row: a figure under its name, its deviation under the name with ``_sd``."""

@@ -21,9 +21,10 @@ import streamlit as st
 from ldpcore.deciles import error_by_decile
 from ldpcore.errors import ParameterError, TripFileError
 from ldpcore.population import Population
-from ldpcore.settings import Scenario
-from ldpcore.sweep import Grid, Point, sweep
+from ldpcore.settings import DEFAULT, Scenario
+from ldpcore.sweep import Grid, Point, at_floor, sweep
 from ldpcore.sweep_figures import Record, theory_figures
+from ldpcore.sweep_grid import Settings
 from ldpcore.top_list import ListRedraws, list_over_redraws
 from ui.pipeline import population_source, runs_of
 from ui.run_cache import RunCache
@@ -182,6 +183,13 @@ class Work:
     def _sweep(self, grid: Grid, points: dict[int, Point], step: str) -> Iterator[None]:
         names = _point_keys(grid)
         many = len(names)
+        for place, name in enumerate(names):
+            # Only what is published depends on the floor: at another one nothing is drawn again.
+            held = None if place in points else self.kept.peek(name)
+            if held is not None:
+                scenario = _scenario_of(grid, grid.points()[place])
+                points[place] = at_floor(held, scenario, self.populate(scenario))
+                yield
         updates = sweep(grid, populate=self.populate, known=dict(points), cancelled=self._stop)
         for update in updates:
             for place, point in update.finished:
@@ -196,7 +204,11 @@ class Work:
 
     def _known(self, grid: Grid) -> dict[int, Point]:
         found = ((place, self.kept.peek(key)) for place, key in enumerate(_point_keys(grid)))
-        return {place: point for place, point in found if point is not None}
+        return {
+            place: point
+            for place, point in found
+            if point is not None and point.settings["floor"] == dict(grid.points()[place])["floor"]
+        }
 
     def _theory(self) -> Iterator[None]:
         study = self.study
@@ -290,13 +302,17 @@ def list_part(scenario: Scenario) -> Scenario:
     )
 
 
+def _scenario_of(grid: Grid, settings: Settings) -> Scenario:
+    named = dict(settings)
+    return replace(grid.base, **named, options=grid.options_for(named))
+
+
 def _point_keys(grid: Grid) -> list[tuple[str, Any, int]]:
-    """Return what each point of a grid is kept under."""
+    """Return what each point of a grid is kept under, whatever its floor."""
     keys = []
     for settings in grid.points():
-        named = dict(settings)
         try:
-            scenario: Any = replace(grid.base, **named, options=grid.options_for(named))
+            scenario: Any = replace(_scenario_of(grid, settings), floor=DEFAULT.floor)
         except ParameterError:
             scenario = (grid.base, settings)
         keys.append(("point", scenario, grid.repeats))

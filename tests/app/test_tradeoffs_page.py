@@ -181,6 +181,26 @@ def test_a_point_of_the_list_becomes_the_scenario_and_nothing_known_runs_again(m
     assert app.button(key="tradeoff_take").label == "In use"
 
 
+def test_another_floor_draws_nothing_again(monkeypatch) -> None:
+    app = settle(open_page())
+    before = dict(app.session_state[WORK].points)
+    ran = []
+    monkeypatch.setattr("ldpcore.sweep.run_population", lambda *given: ran.append(given))
+    app.number_input(key="set_floor").set_value(4321)
+    settle(app.run())
+    assert not app.exception
+    assert ran == []
+    after = app.session_state[WORK].points
+    assert after.keys() == before.keys()
+    for place, point in after.items():
+        assert point.settings["floor"] == 4321
+        assert point.mean["rmse"] == before[place].mean["rmse"]
+        assert point.mean["published"] <= before[place].mean["published"]
+    assert sum(point.mean["published"] for point in after.values()) < sum(
+        point.mean["published"] for point in before.values()
+    )
+
+
 def test_colours_and_redraws_of_explore_recompute_nothing(app: AppTest) -> None:
     before = app.session_state[WORK]
     app.selectbox(key="tradeoff_figure").set_value("published").run()

@@ -18,7 +18,16 @@ from ldpcore.errors import ParameterError
 from ldpcore.population import population_of
 from ldpcore.scenario import run
 from ldpcore.settings import Scenario
-from ldpcore.sweep import DRAWS_A_TASK, Grid, points_frame, run_sweep, sweep, sweep_bytes, write_sweep
+from ldpcore.sweep import (
+    DRAWS_A_TASK,
+    Grid,
+    at_floor,
+    points_frame,
+    run_sweep,
+    sweep,
+    sweep_bytes,
+    write_sweep,
+)
 from ldpcore.sweep_figures import theory_figures
 
 BASE = Scenario(city="helsinki", devices=50_000, floor=100)
@@ -238,6 +247,17 @@ def test_points_that_are_known_are_told_at_once_and_not_run_again(points, monkey
     monkeypatch.setattr("ldpcore.sweep.run_population", None)
     everything = run_sweep(GRID, known=dict(enumerate(points)))
     assert points_frame(everything).equals(points_frame(points))
+
+
+@pytest.mark.parametrize("mechanism", ["oue", "grr", "she"])
+@pytest.mark.parametrize("floor", [0, 1, 37, 5000, 10**9])
+def test_another_floor_is_known_without_drawing_again(mechanism: str, floor: int) -> None:
+    """Every figure of a sweep at a floor, from one at another; to the last bit."""
+    base = Scenario(city="helsinki", devices=200_000, resolution=6, mechanism=mechanism, floor=300)
+    (swept,) = run_sweep(Grid(base=base, repeats=7))
+    wanted = replace(base, floor=floor)
+    (direct,) = run_sweep(Grid(base=wanted, repeats=7))
+    assert at_floor(swept, wanted, population_of(wanted)).row() == direct.row()
 
 
 def test_populations_that_a_caller_keeps_are_used(points) -> None:
