@@ -215,7 +215,7 @@ def utility(facts: Facts) -> Section:
         ),
     )
     flows = Claim(
-        "Not addressed: this product answers one cell a device; origin-destination pairs are not estimated.",
+        "Not addressed. This product answers one cell a device; origin-destination pairs are not estimated.",
         NOT_ADDRESSED,
         about="Flows between cells",
     )

@@ -47,6 +47,13 @@ VERBS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "mechanisms": ("mechanisms", ("epsilon", "domain-size")),
     "check": ("check", ("epsilon", "domain-size", "cap", "floor", "confidence")),
     "compare": ("compare congestion congestion", ("redraws",)),
+    "review": (
+        f"review {SMALL}",
+        (
+            *("devices", "resolution", "epsilon", "floor", "confidence", "seed", "draw", "hour"),
+            *("reports-a-day", "cap", "epoch-days"),
+        ),
+    ),
 }
 FINE = {("shuffle", "target", "99999999999999999999999")}
 """A target above the epsilon of a report is reached by a batch of one."""
@@ -67,6 +74,8 @@ ZERO_IS_NOTHING = {
     "resolutions",
     "repeats",
     "cap",
+    "reports-a-day",
+    "epoch-days",
     "redraws",
     "coarsest",
 }
