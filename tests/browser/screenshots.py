@@ -32,7 +32,7 @@ PAGES = {
     "troubleshooting": "",
 }
 """Each page with the link it is shown at."""
-README_PICTURES = ("explore", "tradeoffs", "fallback", "learn", "device")
+README_PICTURES = ("explore", "fallback", "learn", "device")
 README_SIZE = (1440, 900)
 
 
