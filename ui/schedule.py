@@ -83,9 +83,8 @@ def standing_line(scenario: Scenario, schedule: Schedule, *, unit: str, class_se
     total, covered = scenario.epsilon, "one trip"
     if unit == "device":
         total, covered = device_loss(scenario.epsilon, schedule, days=1).epsilon, "one device for one day"
-    place = CITIES[scenario.city].label if scenario.city is not None else "your own file"
-    if not scenario.synthetic:
-        place = "your own file"
+    known = scenario.synthetic and scenario.city is not None
+    place = CITIES[str(scenario.city)].label if known else "your own file"
     coins = f"seed {scenario.seed}, redraw {scenario.draw}" if class_seed is None else f"class {class_seed}"
     return f'<p class="standing"><b>Total ε {_total(total)}</b> for {covered}<span> · {escape(place)} · {coins}</span></p>'
 
